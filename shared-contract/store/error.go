@@ -31,6 +31,8 @@ const (
 	CodeInvalidArgument
 	// CodeUnknownProgram (NotSent): the store does not know the program.
 	CodeUnknownProgram
+	// CodeNotReady (NotSent): the store has not yet been found usable.
+	CodeNotReady
 	// CodeClosed (NotSent): the store was closed.
 	CodeClosed
 	// CodeCanceled (NotSent or Uncertain): the caller went away.
@@ -88,7 +90,7 @@ const (
 
 var codeWords = [...]string{
 	CodeInvalid: "invalid", CodeInvalidArgument: "invalid-argument", CodeUnknownProgram: "unknown-program",
-	CodeClosed: "closed", CodeCanceled: "canceled", CodeDeadline: "deadline", CodePoolExhausted: "pool-exhausted",
+	CodeNotReady: "not-ready", CodeClosed: "closed", CodeCanceled: "canceled", CodeDeadline: "deadline", CodePoolExhausted: "pool-exhausted",
 	CodeQueueFull: "queue-full", CodeConnect: "connect", CodeTLS: "tls", CodeHandshake: "handshake",
 	CodeAuthentication: "authentication", CodeServerVersion: "server-version", CodeConnectionLost: "connection-lost",
 	CodeCapacity: "capacity", CodeLoading: "loading", CodeReadOnly: "read-only", CodeMasterDown: "master-down",
