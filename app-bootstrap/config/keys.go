@@ -1,0 +1,201 @@
+package config
+
+import (
+	"time"
+)
+
+// The two sections, and where policies stand.
+const (
+	rateLimitPath = "app.rate-limit"
+	servicePath   = "app.service"
+	policiesPath  = rateLimitPath + ".policies"
+	policyPattern = policiesPath + "." + anyPolicy
+	anyPolicy     = "<id>"
+)
+
+// The keys that code names more than once.
+const (
+	pathEnabled         = rateLimitPath + ".enabled"
+	pathProvider        = rateLimitPath + ".provider"
+	pathDefaultPolicy   = rateLimitPath + ".default-policy"
+	pathAddress         = rateLimitPath + ".redis.address"
+	pathUsername        = rateLimitPath + ".redis.username"
+	pathPassword        = rateLimitPath + ".redis.password"
+	pathPasswordFile    = rateLimitPath + ".redis.password-file"
+	pathCommandTimeout  = rateLimitPath + ".redis.command-timeout"
+	pathTLS             = rateLimitPath + ".redis.tls"
+	pathHMACSecret      = rateLimitPath + ".key.hmac-secret"
+	pathHMACSecretFile  = rateLimitPath + ".key.hmac-secret-file"
+	pathNamespace       = rateLimitPath + ".key.namespace"
+	pathHTTPAddress     = servicePath + ".http-address"
+	pathTLSCert         = servicePath + ".tls-cert"
+	pathTLSKey          = servicePath + ".tls-key"
+	pathAllowPlaintext  = servicePath + ".allow-plaintext"
+	pathDefaultDeadline = servicePath + ".default-deadline"
+	pathMaxDeadline     = servicePath + ".max-deadline"
+)
+
+const (
+	minSecretBytes = 32 // ratelimit.MinSecretBytes; a test compares
+	maxSecretBytes = 4096
+	maxPathBytes   = 4096
+	maxPolicies    = 10_000
+	maxCommandTime = 10 * time.Second
+	ms             = int64(time.Millisecond)
+	hintLow        = ms
+	hintHigh       = int64(time.Hour)
+	redisOnly      = "for redis"
+	oneNewline     = "the path of a file; one newline at its end is not part of the secret"
+)
+
+// rateLimitFields are the keys of app.rate-limit but those of policies.
+var rateLimitFields = []*field{
+	{
+		path: pathEnabled, kind: kindBoolean, required: "where the section is there",
+		about: "Turns the limiter on. Off means no connection, no goroutine and no port in the graph; the rest of the section is then checked for unknown keys and wrong types only.",
+	},
+	{
+		path: pathProvider, kind: kindWord, words: providerWords, required: "always",
+		about: "Where decisions are made: in a Redis that all instances share, or in the memory of this process. There is no default and no fallback.",
+	},
+	{
+		path: rateLimitPath + ".role", kind: kindWord, words: roleWords, def: "coordination",
+		about: "What the store is for. The only role.",
+	},
+	{
+		path: rateLimitPath + ".failure-policy", kind: kindWord, words: failureWords, def: "fail-closed",
+		about: "What happens while nothing can be decided. The only policy of this revision: nothing is admitted.",
+	},
+	{
+		path: pathDefaultPolicy, kind: kindText, low: 1, high: 64, required: "always", allowed: "the name of one of the policies",
+		about: "The policy of a request that names none.",
+	},
+	{
+		path: rateLimitPath + ".unavailable-retry-after", kind: kindDuration, def: time.Second, low: hintLow, high: hintHigh,
+		about: "When callers are told to ask again after an outcome that is no decision, where the exact time is not known.",
+	},
+	{
+		path: pathAddress, kind: kindText, low: 1, high: 512, required: redisOnly, allowed: "one host:port",
+		about: "The Redis that instances coordinate through. One server: cluster and sentinel are not supported in this revision.",
+	},
+	{
+		path: pathUsername, kind: kindText, high: 512, def: "",
+		about: "The ACL user. Needs a password.",
+	},
+	{
+		path: pathPassword, kind: kindSecret, high: maxSecretBytes, def: "",
+		about: "The password. Not together with password-file.",
+	},
+	{
+		path: pathPasswordFile, kind: kindFile, high: maxPathBytes, def: "", allowed: oneNewline,
+		about: "The file that holds the password, at most 4096 bytes.",
+	},
+	{
+		path: rateLimitPath + ".redis.database", kind: kindInteger, def: int64(0), low: 0, high: 65535,
+		about: "The number of the database.",
+	},
+	{
+		path: pathTLS + ".enabled", kind: kindBoolean, def: false,
+		about: "Speaks TLS 1.2 or later to Redis. The other keys of this section are judged only where it is true.",
+	},
+	{
+		path: pathTLS + ".ca-file", kind: kindFile, high: maxPathBytes, def: "",
+		about: "PEM certificates that are trusted instead of the system's.",
+	},
+	{
+		path: pathTLS + ".cert-file", kind: kindFile, high: maxPathBytes, def: "",
+		about: "PEM certificate of this client. Together with key-file.",
+	},
+	{
+		path: pathTLS + ".key-file", kind: kindFile, high: maxPathBytes, def: "",
+		about: "PEM private key of this client. Together with cert-file.",
+	},
+	{
+		path: pathTLS + ".server-name", kind: kindText, high: 253, def: "",
+		about: "The name that the server's certificate must carry. Empty means the host of address.",
+	},
+	{
+		path: pathCommandTimeout, kind: kindDuration, def: 50 * time.Millisecond, low: ms, high: int64(maxCommandTime),
+		about: "Bounds everything that one evaluation does: queue, pool, dial, handshake and command. A caller that has less time left is refused before anything is sent.",
+	},
+	{
+		path: rateLimitPath + ".redis.pool-size", kind: kindInteger, def: int64(16), low: 1, high: 4096,
+		about: "The greatest number of connections.",
+	},
+	{
+		path: pathNamespace, kind: kindText, low: 1, high: 64, def: "default", allowed: "1..64 characters of a-z A-Z 0-9 . _ -",
+		about: "Keeps the keys of two environments apart that share one Redis.",
+	},
+	{
+		path: pathHMACSecret, kind: kindSecret, low: minSecretBytes, high: maxSecretBytes, required: "for redis, or hmac-secret-file",
+		about: "Keys the digests of identities and of keys. All instances need the same; a new one gives every subject a fresh quota. The memory provider makes a random one for its process where none is given.",
+	},
+	{
+		path: pathHMACSecretFile, kind: kindFile, high: maxPathBytes, required: "for redis, or hmac-secret", allowed: oneNewline,
+		about: "The file that holds the secret, 32..4096 bytes.",
+	},
+	{
+		path: rateLimitPath + ".memory.max-keys", kind: kindInteger, def: int64(1_000_000), low: 1, high: 100_000_000,
+		about: "The greatest number of live keys of the memory provider. At the bound, new subjects are refused as unavailable.",
+	},
+	{
+		path: rateLimitPath + ".admission.max-in-flight", kind: kindInteger, def: int64(512), low: 1, high: 1 << 20,
+		about: "The greatest number of evaluations at the same time. More are refused as unavailable at once.",
+	},
+}
+
+// policyFields are the keys that every policy has, whatever its algorithm.
+var policyFields = []*field{
+	{
+		path: policyPattern + ".revision", kind: kindInteger, required: "always", allowed: "1..2147483647",
+		about: "Grows with each change of any parameter. A new revision starts with fresh state.",
+	},
+	{
+		path: policyPattern + ".algorithm", kind: kindWord, words: algorithmWords(), required: "always",
+		about: "How the policy decides, and which of the keys below it takes.",
+	},
+	{
+		path: policyPattern + ".max-cost", kind: kindInteger, def: int64(1), allowed: "1..the policy's limit or capacity",
+		about: "The greatest cost of one request.",
+	},
+	{
+		path: policyPattern + ".cleanup-grace", kind: kindDuration, def: time.Minute, allowed: "max-clock-regression..100 years, whole milliseconds",
+		about: "How long state outlives the moment at which it stops to matter.",
+	},
+	{
+		path: policyPattern + ".max-clock-regression", kind: kindDuration, def: 2 * time.Second, allowed: "0s..24h, whole milliseconds",
+		about: "The largest step back of the store's clock that is smoothed over. A larger one makes the policy unavailable until the clock has caught up.",
+	},
+}
+
+// serviceFields are the keys of app.service.
+var serviceFields = []*field{
+	{
+		path: pathHTTPAddress, kind: kindText, low: 1, high: 512, def: "127.0.0.1:8080", allowed: "host:port",
+		about: "Where the service listens. Another address than loopback needs tls-cert and tls-key, or allow-plaintext.",
+	},
+	{path: pathTLSCert, kind: kindFile, high: maxPathBytes, def: "", about: "PEM certificate of the service. Together with tls-key."},
+	{path: pathTLSKey, kind: kindFile, high: maxPathBytes, def: "", about: "PEM private key of the service. Together with tls-cert."},
+	{
+		path: pathAllowPlaintext, kind: kindBoolean, def: false,
+		about: "Says that something in front of the service provides TLS, so that it may listen without TLS on another address than loopback.",
+	},
+	{
+		path: pathDefaultDeadline, kind: kindDuration, def: 200 * time.Millisecond, low: ms, high: int64(10 * time.Minute),
+		about: "The deadline of a request that names none. Above redis.command-timeout, since every evaluation would be refused otherwise, and not above max-deadline.",
+	},
+	{
+		path: pathMaxDeadline, kind: kindDuration, def: 10 * time.Second, low: ms, high: int64(10 * time.Minute),
+		about: "The greatest deadline that a request may name.",
+	},
+	{
+		path: servicePath + ".max-body-bytes", kind: kindInteger, def: int64(16384), low: 256, high: 1 << 20,
+		about: "The greatest size of a request's body.",
+	},
+	{
+		path: servicePath + ".shutdown-timeout", kind: kindDuration, def: 10 * time.Second, low: ms, high: int64(10 * time.Minute),
+		about: "How long requests in flight are waited for at the end.",
+	},
+	{path: servicePath + ".log-format", kind: kindWord, words: logFormatWords, def: "text", about: "How the log is written."},
+	{path: servicePath + ".log-level", kind: kindWord, words: logLevelWords, def: "info", about: "The least level that is logged."},
+}
