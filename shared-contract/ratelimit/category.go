@@ -162,7 +162,7 @@ func word(words []string, i uint8) string {
 func members[T ~uint8](words []string) []T {
 	all := make([]T, 0, len(words)-1)
 	for i := 1; i < len(words); i++ {
-		all = append(all, T(i)) //nolint:gosec // G115: the sets have a few dozen members.
+		all = append(all, T(i))
 	}
 	return all
 }

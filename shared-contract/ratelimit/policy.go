@@ -120,18 +120,7 @@ func NewRateLimitPolicy(config RateLimitPolicyConfig) (*RateLimitPolicy, error) 
 		refuse("CleanupGrace", "is %v, below the maximum clock regression of %v: state must outlive the steps back that it reveals",
 			config.CleanupGrace, config.MaxClockRegression)
 	}
-	switch {
-	case config.Parameters == nil:
-		refuse("Parameters", "are missing")
-	case config.Parameters.algorithm() != config.Algorithm:
-		refuse("Algorithm", "is %v, but the parameters are those of %v", config.Algorithm, config.Parameters.algorithm())
-	default:
-		before = len(faults)
-		config.Parameters.check(refuse)
-		if limit := config.Parameters.limit(); len(faults) == before && (config.MaxCost < 1 || config.MaxCost > limit) {
-			refuse("MaxCost", "is %d, want 1..%d: a higher cost could never pass", config.MaxCost, limit)
-		}
-	}
+	checkParameters(config, refuse)
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}
@@ -147,6 +136,37 @@ func NewRateLimitPolicy(config RateLimitPolicyConfig) (*RateLimitPolicy, error) 
 		config.Algorithm, config.Parameters.canonical(), p.maxCost, clock.GraceMillis, clock.MaxRegressionMillis))
 	p.fingerprint = hex.EncodeToString(sum[:8])
 	return p, nil
+}
+
+// checkParameters judges parameters, the algorithm that they must belong to, and the cost that they
+// bound. Only the plain types are taken: a pointer could change after construction, and a type that
+// embeds one of them is none that an adapter knows.
+func checkParameters(config RateLimitPolicyConfig, refuse refusal) {
+	most := int64(math.MaxInt64) // no bound is known while the parameters are wrong
+	switch config.Parameters.(type) {
+	case FixedWindowParameters, SlidingWindowCounterParameters, TokenBucketParameters:
+		if belongs := config.Parameters.algorithm(); belongs != config.Algorithm {
+			refuse("Algorithm", "is %v, but the parameters are those of %v", config.Algorithm, belongs)
+		}
+		exact := true
+		config.Parameters.check(func(field, format string, args ...any) {
+			exact = false
+			refuse(field, format, args...)
+		})
+		if exact {
+			most = config.Parameters.limit()
+		}
+	case nil:
+		refuse("Parameters", "are missing")
+	default:
+		refuse("Parameters", "are of type %T, want one of this package's types by value", config.Parameters)
+	}
+	switch {
+	case config.MaxCost < 1 && most == math.MaxInt64:
+		refuse("MaxCost", "is %d, want 1 or more", config.MaxCost)
+	case config.MaxCost < 1 || config.MaxCost > most:
+		refuse("MaxCost", "is %d, want 1..%d: a higher cost could never pass", config.MaxCost, most)
+	}
 }
 
 // checkMillis holds a duration to whole milliseconds in low..high.
