@@ -65,7 +65,11 @@ func transportError(op string, err error) *store.Error {
 	switch {
 	case errors.As(err, &ce):
 		result.Code = ce.code()
-		if !ce.notSent() {
+		switch {
+		case ce.notSent():
+		case ce.Is(errReply):
+			result.Certainty, result.Code = store.Mismatched, store.CodeReply
+		default:
 			result.Certainty = store.Uncertain
 		}
 	case errors.As(err, &ge):

@@ -180,6 +180,7 @@ type conn struct {
 	// commands is set with the first command that is not of the greeting.
 	commands bool
 	unread   int64 // bytes of commands written since the last successful read
+	guard    replyGuard
 }
 
 var (
@@ -201,6 +202,7 @@ func (c *conn) Write(b []byte) (int, error) {
 		c.commands = true
 		c.unread = 0
 	}
+	c.guard = replyGuard{}
 	var before int64
 	if c.counter != nil {
 		before = c.counter.written.Load()
@@ -222,6 +224,9 @@ func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.wire.Read(b)
 	if err != nil {
 		return n, c.fail(true, err)
+	}
+	if err := c.guard.check(b[:n]); err != nil {
+		return 0, c.fail(true, err)
 	}
 	c.unread = 0
 	return n, nil

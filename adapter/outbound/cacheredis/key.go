@@ -85,7 +85,7 @@ func appendField[T ~string | ~[]byte](to []byte, field T) []byte {
 }
 
 // key joins a prefix and the digest of input, then tail, as one more field.
-func (b *KeyBuilder) key(prefix string, input []byte, tail []byte) string {
+func (b *KeyBuilder) key(prefix string, input, tail []byte) string {
 	d := b.macs.Get().(*digester) //nolint:forcetypeassert // New makes nothing else.
 	defer b.macs.Put(d)
 	d.mac.Reset()

@@ -135,6 +135,16 @@ func (l *EdgeRateLimiter) Evaluate(ctx context.Context, request ratelimit.RateLi
 	return ratelimit.Conclude(policy, decision, l.source), nil
 }
 
+// StateKey is the physical key of a subject's state under a policy, or "" where there is no such
+// policy. It is for operators and tests that look at the store.
+func (l *EdgeRateLimiter) StateKey(policy ratelimit.PolicyID, subject ratelimit.SubjectDigest) string {
+	p, ok := l.prepared[l.policies.Get(policy)]
+	if !ok || subject.IsZero() {
+		return ""
+	}
+	return p.keys.of(subject)
+}
+
 // Drain refuses new evaluations as closed and waits until those in flight have ended or ctx has.
 func (l *EdgeRateLimiter) Drain(ctx context.Context) error { return l.admission.drain(ctx) }
 

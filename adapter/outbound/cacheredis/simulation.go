@@ -72,8 +72,8 @@ func (s *Simulation) EvaluateAt(ctx context.Context, at time.Time, request ratel
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if policy := s.limiter.policies.Get(request.PolicyID); policy != nil && !request.Subject.IsZero() {
-		s.keys[s.limiter.prepared[policy].keys.of(request.Subject)] = struct{}{}
+	if key := s.limiter.StateKey(request.PolicyID, request.Subject); key != "" && s.keys != nil {
+		s.keys[key] = struct{}{}
 	}
 	s.now.Store(ms)
 	return s.limiter.Evaluate(ctx, request)

@@ -183,7 +183,7 @@ func NewStore(config StoreConfig) (*Store, error) {
 
 // Eval runs a program; see store.Store.
 func (s *Store) Eval(ctx context.Context, program *store.Program, keys []string, args []any) (store.Reply, error) {
-	if !s.readiness.passed.Load() {
+	if !s.readiness.passed.Load() && !s.closed.Load() {
 		return store.Reply{}, &store.Error{Op: operation(program), Certainty: store.NotSent, Code: store.CodeNotReady, Err: s.Ready()}
 	}
 	return s.eval(ctx, program, keys, args)

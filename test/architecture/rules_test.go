@@ -1,0 +1,137 @@
+package architecture
+
+// module is the path that patterns below are written relative to.
+const module = "github.com/edgelimit/edgelimit"
+
+// rule says what the packages of one room may import.
+//
+// A pattern is an import path, or one that ends in "/..." for a path and all
+// below it. Patterns that begin with "./" are relative to the module. "std" is
+// the standard library, "*" anything, and "self" the adapter that the importing
+// package belongs to (adapter/outbound/memory and all below it).
+type rule struct {
+	name string
+	// who are the importing packages, less those in except.
+	who, except []string
+	// forbid are the imports that break the rule, less those in allow.
+	forbid, allow []string
+	// why is printed beside each violation.
+	why string
+	// transitive counts indirect imports too.
+	transitive bool
+	// scope chooses between the imports of production code and those of tests.
+	scope scope
+}
+
+type scope int
+
+const (
+	production scope = iota + 1
+	tests
+)
+
+var rules = []rule{
+	{
+		name:   "shared-contract imports the standard library and itself",
+		who:    []string{"./shared-contract/..."},
+		except: []string{"./shared-contract/contracttest/..."},
+		forbid: []string{"*"}, allow: []string{"std", "./shared-contract/..."},
+		why:        "both sides agree on it, so it must not bring anyone's dependencies",
+		transitive: true, scope: production,
+	},
+	{
+		name:   "contracttest imports what compares and generates values beside that",
+		who:    []string{"./shared-contract/contracttest/..."},
+		forbid: []string{"*"},
+		allow: []string{
+			"std", "./shared-contract/...",
+			"pgregory.net/rapid/...", "github.com/google/go-cmp/...", "go.uber.org/goleak/...",
+		},
+		why:        "every adapter's tests import the suites; they must not bring an adapter or its client along",
+		transitive: true, scope: production,
+	},
+	{
+		name:   "tests of shared-contract know no adapter",
+		who:    []string{"./shared-contract/..."},
+		forbid: []string{"*"},
+		allow: []string{
+			"std", "./shared-contract/...",
+			"pgregory.net/rapid/...", "github.com/google/go-cmp/...", "go.uber.org/goleak/...",
+		},
+		why:   "a contract that needs an adapter to be tested is that adapter's, not everyone's",
+		scope: tests,
+	},
+	{
+		name:   "lua imports shared-contract/store",
+		who:    []string{"./lua/..."},
+		forbid: []string{"*"}, allow: []string{"std", "./lua/...", "./shared-contract/store/..."},
+		why:   "it is programs and their manifest; the descriptors are all that it needs",
+		scope: production,
+	},
+	{
+		name:   "only cacheredis has a Redis client",
+		who:    []string{"./..."},
+		except: []string{"./adapter/outbound/cacheredis/...", "./test/..."},
+		forbid: []string{"github.com/redis/go-redis/..."},
+		why:    "elsewhere a port is enough, and a second client would decide about retries again",
+		scope:  production,
+	},
+	{
+		name:   "only cacheredis among the adapters has programs",
+		who:    []string{"./adapter/..."},
+		except: []string{"./adapter/outbound/cacheredis/..."},
+		forbid: []string{"./lua/..."},
+		why:    "inbound adapters know ports, and the memory adapter decides with shared-contract/algorithm",
+		scope:  production,
+	},
+	{
+		name:   "only the composition knows fx and koanf",
+		who:    []string{"./..."},
+		except: []string{"./app-bootstrap/...", "./cmd/...", "./docs/examples/...", "./test/..."},
+		forbid: []string{"go.uber.org/fx/...", "go.uber.org/dig/...", "github.com/knadh/koanf/..."},
+		why:    "logic builds without a container, and adapters take plain config structs",
+		// The adapters' libraries must not bring them either.
+		transitive: true, scope: production,
+	},
+	{
+		name:   "adapters do not import each other",
+		who:    []string{"./adapter/..."},
+		forbid: []string{"./adapter/..."}, allow: []string{"self"},
+		why:   "each can be left out of a build; what joins two of them is tested in test",
+		scope: production,
+	},
+	{
+		name:   "inbound adapters import shared-contract only",
+		who:    []string{"./adapter/inbound/..."},
+		forbid: []string{"./..."}, allow: []string{"self", "./shared-contract/..."},
+		why:   "an inbound adapter knows ports, never a provider",
+		scope: production,
+	},
+	{
+		name:   "outbound adapters import shared-contract and lua",
+		who:    []string{"./adapter/outbound/..."},
+		forbid: []string{"./..."}, allow: []string{"self", "./shared-contract/...", "./lua/..."},
+		why:   "arrows point from cmd to app-bootstrap to adapters, never back",
+		scope: production,
+	},
+	{
+		name:   "app-bootstrap does not import programs or examples",
+		who:    []string{"./app-bootstrap/..."},
+		forbid: []string{"./cmd/...", "./docs/..."},
+		why:    "a host application composes it without our programs",
+		scope:  production,
+	},
+	{
+		name:   "production code imports no test code",
+		who:    []string{"./..."},
+		except: []string{"./test/...", "./shared-contract/contracttest/..."},
+		forbid: []string{
+			"testing", "./test/...", "./shared-contract/contracttest/...",
+			"github.com/alicebob/miniredis/...", "github.com/testcontainers/testcontainers-go/...",
+			"github.com/stretchr/testify/...", "github.com/google/go-cmp/...",
+			"go.uber.org/goleak/...", "pgregory.net/rapid/...",
+		},
+		why:   "a program would carry test flags, servers and assertions that panic",
+		scope: production,
+	},
+}
