@@ -1,6 +1,13 @@
 package store
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrNotFound means that a key does not exist. It comes bare, never inside an *Error: the store did
+// answer.
+var ErrNotFound = errors.New("store: not found")
 
 // Certainty says what is known about the effect of a failed operation.
 type Certainty uint8
@@ -58,6 +65,11 @@ const (
 	// CodeCapacity (Refused): a bound on the number of keys was reached.
 	CodeCapacity
 
+	// CodeNotInteger (Refused): the value to increment is not an integer.
+	CodeNotInteger
+	// CodeOutOfRange (Refused): the incremented value would leave -(2^53-1)..2^53-1.
+	CodeOutOfRange
+
 	// CodeLoading (Refused): LOADING.
 	CodeLoading
 	// CodeReadOnly (Refused): READONLY.
@@ -93,7 +105,7 @@ var codeWords = [...]string{
 	CodeNotReady: "not-ready", CodeClosed: "closed", CodeCanceled: "canceled", CodeDeadline: "deadline", CodePoolExhausted: "pool-exhausted",
 	CodeQueueFull: "queue-full", CodeConnect: "connect", CodeTLS: "tls", CodeHandshake: "handshake",
 	CodeAuthentication: "authentication", CodeServerVersion: "server-version", CodeConnectionLost: "connection-lost",
-	CodeCapacity: "capacity", CodeLoading: "loading", CodeReadOnly: "read-only", CodeMasterDown: "master-down",
+	CodeCapacity: "capacity", CodeNotInteger: "not-integer", CodeOutOfRange: "out-of-range", CodeLoading: "loading", CodeReadOnly: "read-only", CodeMasterDown: "master-down",
 	CodeClusterDown: "cluster-down", CodeMoved: "moved", CodePermission: "permission", CodeOutOfMemory: "out-of-memory",
 	CodePersistence: "persistence", CodeReplicas: "replicas", CodeBusy: "busy", CodeProgramFailed: "program-failed",
 	CodeWrongType: "wrong-type", CodeReply: "reply",

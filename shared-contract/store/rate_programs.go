@@ -69,8 +69,3 @@ var (
 		integerField("denominator", "ms", 1, maxHorizon),
 	)
 )
-
-// Programs lists every program described here.
-func Programs() []*Program {
-	return []*Program{RateFixedWindowV1, RateSlidingCounterV1, RateTokenBucketV1}
-}

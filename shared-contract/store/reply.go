@@ -5,8 +5,8 @@ import "fmt"
 // MaxReplyValues bounds the number of values in a program's reply.
 const MaxReplyValues = 8
 
-// MaxTextBytes bounds a text in a program's reply.
-const MaxTextBytes = 64 << 10
+// MaxTextBytes bounds a stored value, and a text in a program's reply.
+const MaxTextBytes = 512 << 10
 
 // ValueKind is the type of a reply value. The zero value means that there is none.
 type ValueKind uint8

@@ -31,40 +31,55 @@ func operation(program *store.Program) string {
 	return "eval " + program.ID()
 }
 
-// command sends one command and reads its reply. multi tells whether the reply was an array.
-func (s *Store) command(ctx context.Context, op string, args []any) (reply store.Reply, multi bool, failure *store.Error) {
+// admit refuses what must not be sent: after Close, after the deadline, or without one.
+func (s *Store) admit(ctx context.Context, op string) *store.Error {
 	if s.closed.Load() {
-		return reply, false, &store.Error{Op: op, Certainty: store.NotSent, Code: store.CodeClosed}
+		return &store.Error{Op: op, Certainty: store.NotSent, Code: store.CodeClosed}
 	}
 	if err := ctx.Err(); err != nil {
 		code := store.CodeDeadline
 		if errors.Is(err, context.Canceled) {
 			code = store.CodeCanceled
 		}
-		return reply, false, &store.Error{Op: op, Certainty: store.NotSent, Code: code, Err: err}
+		return &store.Error{Op: op, Certainty: store.NotSent, Code: code, Err: err}
 	}
 	if _, ok := ctx.Deadline(); !ok {
-		return reply, false, &store.Error{Op: op, Certainty: store.NotSent, Code: store.CodeInvalidArgument, Err: errors.New("no deadline")}
+		return invalidArgument(op, errors.New("no deadline"))
+	}
+	return nil
+}
+
+// command sends one command and reads its reply. multi tells whether the reply was an array.
+func (s *Store) command(ctx context.Context, op string, args []any) (reply store.Reply, multi bool, failure *store.Error) {
+	if failure := s.admit(ctx, op); failure != nil {
+		return reply, false, failure
 	}
 	raw := redis.NewRawCmd(ctx, args...)
 	if err := s.client.Process(ctx, onceCommand{raw}); err != nil {
 		return reply, false, transportError(op, err)
 	}
-	reply, multi, err := parseReply(raw.Val())
+	multi = len(raw.Val()) > 0 && raw.Val()[0] == '*'
+	reply, failure = s.read(op, raw.Val())
+	return reply, multi, failure
+}
+
+// read parses the reply to a command and classifies an error reply.
+func (s *Store) read(op string, raw []byte) (store.Reply, *store.Error) {
+	reply, _, err := parseReply(raw)
 	if err == nil {
-		return reply, multi, nil
+		return reply, nil
 	}
 	var se *serverError
 	if errors.As(err, &se) {
-		failure = replyError(op, se)
+		failure := replyError(op, se)
 		if failure.Code == store.CodeReadOnly {
 			// The server was demoted. Connections made before this moment lead to it and not to its
 			// successor.
 			s.dialer.epoch.Add(1)
 		}
-		return reply, multi, failure
+		return reply, failure
 	}
-	return reply, multi, &store.Error{Op: op, Certainty: store.Mismatched, Code: store.CodeReply, Err: err}
+	return reply, &store.Error{Op: op, Certainty: store.Mismatched, Code: store.CodeReply, Err: err}
 }
 
 // eval runs a program whether or not readiness has passed.
@@ -84,7 +99,7 @@ func (s *Store) eval(ctx context.Context, descriptor *store.Program, keys []stri
 	command := make([]any, 0, 3+len(keys)+len(args))
 	command = append(command, "EVALSHA", program.SHA1, len(keys))
 	for _, key := range keys {
-		command = append(command, key)
+		command = append(command, s.prefix+key)
 	}
 	clock := descriptor.ClockIndex()
 	for i, arg := range args {

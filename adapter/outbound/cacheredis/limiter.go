@@ -128,7 +128,7 @@ func (l *EdgeRateLimiter) Evaluate(ctx context.Context, request ratelimit.RateLi
 	if err != nil {
 		return l.failed(policy, err), nil
 	}
-	decision, err := parseDecision(reply, policy)
+	decision, err := parseDecision(reply, policy, request.Cost)
 	if err != nil {
 		return ratelimit.Incompatible{PolicyID: policy.ID(), Category: ratelimit.IncompatibleReply}, nil
 	}

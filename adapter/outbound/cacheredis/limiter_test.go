@@ -18,6 +18,7 @@ import (
 
 // fakeStore answers what the test says and keeps what it was asked.
 type fakeStore struct {
+	store.Store // The scalar methods, which the limiter never calls.
 	eval   func(ctx context.Context) (store.Reply, error)
 	source store.Source
 	clock  store.ClockSource

@@ -110,9 +110,12 @@ func (s *Store) report(before, now error) {
 // look is one probe, or one ping once the probe has passed.
 func (s *Store) look(ctx context.Context) error {
 	if s.readiness.passed.Load() {
-		ctx, cancel := context.WithTimeout(ctx, s.commandTimeout)
-		defer cancel()
-		return s.Ping(ctx)
+		err := s.timed(ctx, s.Ping)
+		var failure *store.Error
+		if errors.As(err, &failure) && failure.Code == store.CodePoolExhausted {
+			return s.Ready() // All connections are at work, which says nothing about the server.
+		}
+		return err
 	}
 	programs := make([]*store.Program, 0, len(s.programs))
 	for descriptor := range s.programs {
@@ -135,12 +138,7 @@ func (s *Store) probe(ctx context.Context, descriptor *store.Program) error {
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // crypto/rand.Read never fails.
 	key := fmt.Sprintf("%s:%s:%s:%s:%s:%x", keyPrefix, s.readiness.namespace, capabilityRate, descriptor.ID(), kindProbe, random)
-	timed := func(f func(ctx context.Context) error) error {
-		ctx, cancel := context.WithTimeout(ctx, s.commandTimeout)
-		defer cancel()
-		return f(ctx)
-	}
-	err := timed(func(ctx context.Context) error {
+	err := s.timed(ctx, func(ctx context.Context) error {
 		reply, err := s.eval(ctx, descriptor, []string{key}, probe.args)
 		if err != nil {
 			return err
@@ -153,7 +151,7 @@ func (s *Store) probe(ctx context.Context, descriptor *store.Program) error {
 	if err != nil {
 		return err
 	}
-	err = timed(func(ctx context.Context) error {
+	err = s.timed(ctx, func(ctx context.Context) error {
 		reply, _, failure := s.command(ctx, "pttl", []any{"PTTL", key})
 		if failure != nil {
 			return failure
@@ -163,7 +161,7 @@ func (s *Store) probe(ctx context.Context, descriptor *store.Program) error {
 		}
 		return nil
 	})
-	removed := timed(func(ctx context.Context) error {
+	removed := s.timed(ctx, func(ctx context.Context) error {
 		if _, _, failure := s.command(ctx, "del", []any{"DEL", key}); failure != nil {
 			return failure
 		}
@@ -172,7 +170,14 @@ func (s *Store) probe(ctx context.Context, descriptor *store.Program) error {
 	return errors.Join(err, removed)
 }
 
-// probe is how a program is tried: arguments that make it write, and the first value of its reply.
+// timed runs one command of readiness under the command timeout.
+func (s *Store) timed(ctx context.Context, f func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.commandTimeout)
+	defer cancel()
+	return f(ctx)
+}
+
+// probeCase is how a program is tried: arguments that make it write, and the first value of its reply.
 type probeCase struct {
 	args  []any
 	first store.Value
@@ -188,6 +193,8 @@ func probeOf(descriptor *store.Program) *probeCase {
 		return &probeCase{[]any{"1:sc:1:probe", int64(1), int64(1000), int64(0), int64(0), int64(1), int64(0)}, allowed}
 	case store.RateTokenBucketV1:
 		return &probeCase{[]any{"1:tb:1:probe", int64(1), int64(1), int64(1000), int64(0), int64(0), int64(1), int64(0)}, allowed}
+	case store.StoreIncrByV1:
+		return &probeCase{[]any{int64(1), int64(1000)}, store.Integer(1)}
 	}
 	return nil
 }

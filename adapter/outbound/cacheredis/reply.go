@@ -21,8 +21,8 @@ const (
 )
 
 // parseDecision reads the seven fields of a rate program. It accepts exactly what the program can
-// say under the policy, and refuses every other arity, type, word and range.
-func parseDecision(reply store.Reply, policy *ratelimit.RateLimitPolicy) (algorithm.Decision, error) {
+// say under the policy to a request of that cost, and refuses every other arity, type, word and range.
+func parseDecision(reply store.Reply, policy *ratelimit.RateLimitPolicy, cost int64) (algorithm.Decision, error) {
 	if reply.Len() != fieldCount {
 		return algorithm.Decision{}, fmt.Errorf("%w: %d fields, want %d", errReply, reply.Len(), fieldCount)
 	}
@@ -51,14 +51,14 @@ func parseDecision(reply store.Reply, policy *ratelimit.RateLimitPolicy) (algori
 		RetryAfterMillis:   n[fieldRetryAfter],
 		ResetAtMillis:      n[fieldResetAt],
 	}
-	if !plausible(d, policy) {
+	if !plausible(d, policy, cost) {
 		return algorithm.Decision{}, fmt.Errorf("%w: %v with fields that contradict each other or the policy", errReply, status)
 	}
 	return d, nil
 }
 
-// plausible holds the fields of a reply to each other and to the policy.
-func plausible(d algorithm.Decision, policy *ratelimit.RateLimitPolicy) bool {
+// plausible holds the fields of a reply to each other, to the policy and to the cost.
+func plausible(d algorithm.Decision, policy *ratelimit.RateLimitPolicy, cost int64) bool {
 	ahead := d.EffectiveNowMillis - d.ServerNowMillis
 	// How far ahead of the server's clock any moment of a reply can be: two windows or one fill time,
 	// and a tolerated step back.
@@ -70,9 +70,9 @@ func plausible(d algorithm.Decision, policy *ratelimit.RateLimitPolicy) bool {
 		d.ResetAtMillis > d.EffectiveNowMillis
 	switch d.Status {
 	case algorithm.StatusAllowed:
-		return decided && d.Remaining < d.Limit && d.RetryAfterMillis == 0
+		return decided && d.Remaining <= d.Limit-cost && d.RetryAfterMillis == 0
 	case algorithm.StatusDenied:
-		return decided && d.Remaining < policy.MaxCost() && d.RetryAfterMillis > ahead
+		return decided && d.Remaining < cost && d.RetryAfterMillis > ahead
 	case algorithm.StatusClockUnsafe:
 		return d.Limit == policy.Limit() && ahead == 0 && d.Remaining == 0 && d.RetryAfterMillis > 0 &&
 			d.ResetAtMillis == d.ServerNowMillis+d.RetryAfterMillis

@@ -199,7 +199,7 @@ func TestParseDecision(t *testing.T) {
 		{decisionRow{"", [6]int64{now, now, 10, 9, 0, now + 1}}, false},
 		{decisionRow{"ALLOWED ", [6]int64{now, now, 10, 9, 0, now + 1}}, false},
 	} {
-		d, err := parseDecision(row.reply(), p)
+		d, err := parseDecision(row.reply(), p, 1)
 		if (err == nil) != row.ok {
 			t.Errorf("%v: %v", row.decisionRow, err)
 		}
@@ -227,7 +227,7 @@ func TestParseDecision(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := parseDecision(reply, p); err == nil {
+			if _, err := parseDecision(reply, p, 1); err == nil {
 				t.Errorf("field %d may be %v", i, other)
 			}
 		}
@@ -235,11 +235,11 @@ func TestParseDecision(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := parseDecision(reply, p); err == nil {
+		if _, err := parseDecision(reply, p, 1); err == nil {
 			t.Errorf("%d fields are enough", i)
 		}
 	}
-	if plausible(algorithm.Decision{Limit: 10, ResetAtMillis: 1}, p) {
+	if plausible(algorithm.Decision{Limit: 10, ResetAtMillis: 1}, p, 1) {
 		t.Error("no status is plausible")
 	}
 }
@@ -253,7 +253,7 @@ func FuzzParseDecision(f *testing.F) {
 	p := policy(f)
 	f.Fuzz(func(t *testing.T, status string, a, b, c, d, e, g int64) {
 		row := decisionRow{status, [6]int64{a, b, c, d, e, g}}
-		decision, err := parseDecision(row.reply(), p)
+		decision, err := parseDecision(row.reply(), p, 1)
 		if err != nil {
 			return
 		}

@@ -27,6 +27,9 @@ const (
 	MaxDatabase       = 1<<16 - 1
 )
 
+// maxPrefixBytes bounds StoreConfig.Prefix.
+const maxPrefixBytes = 128
+
 // StoreConfig describes the connection to one Redis server. What is not marked optional is required.
 type StoreConfig struct {
 	// Address is host:port of one server. Cluster and Sentinel are not supported in this revision.
@@ -48,6 +51,8 @@ type StoreConfig struct {
 	CallerClock func() int64
 	// Programs are what readiness runs. Optional; nil means all of the manifest.
 	Programs []*store.Program
+	// Prefix stands before every key of the scalar methods and of Eval. Optional, 0..128 bytes.
+	Prefix string
 	// Namespace is that of the scratch keys of readiness; see KeyBuilder.
 	Namespace string
 	// LowestVersion, for tests of a version lane, takes the place of the manifest's. Optional,
@@ -64,6 +69,7 @@ type Store struct {
 	dialer         *dialer
 	commandTimeout time.Duration
 	callerClock    func() int64
+	prefix         string
 	programs       map[*store.Program]lua.Program
 	log            *slog.Logger
 	readiness      readiness
@@ -96,6 +102,9 @@ func NewStore(config StoreConfig) (*Store, error) {
 	if config.Database < 0 || config.Database > MaxDatabase {
 		refuse("database is %d, want 0..%d", config.Database, MaxDatabase)
 	}
+	if len(config.Prefix) > maxPrefixBytes {
+		refuse("prefix of %d bytes, at most %d", len(config.Prefix), maxPrefixBytes)
+	}
 	if config.Username != "" && config.Password == "" {
 		refuse("a username without a password")
 	}
@@ -121,10 +130,18 @@ func NewStore(config StoreConfig) (*Store, error) {
 	s := &Store{
 		commandTimeout: config.CommandTimeout,
 		callerClock:    config.CallerClock,
+		prefix:         config.Prefix,
 		programs:       make(map[*store.Program]lua.Program),
 		log:            config.Logger,
 	}
+	if len(programs) == 0 {
+		refuse("no programs")
+	}
 	for _, descriptor := range programs {
+		if descriptor == nil {
+			refuse("a program that is nil")
+			continue
+		}
 		program, ok := lua.Find(descriptor)
 		if !ok {
 			refuse("no program %s in the manifest", descriptor.ID())
@@ -148,7 +165,7 @@ func NewStore(config StoreConfig) (*Store, error) {
 			tlsConfig.ServerName, _, _ = net.SplitHostPort(config.Address) // Judged above.
 		}
 	}
-	s.dialer = &dialer{address: config.Address, timeout: config.CommandTimeout, tls: tlsConfig}
+	s.dialer = &dialer{address: config.Address, timeout: config.CommandTimeout - config.CommandTimeout/10, tls: tlsConfig}
 	g := &greeter{username: config.Username, lowest: lowest, valkey: valkey, seen: s.readiness.sawServer}
 	s.client = redis.NewClient(&redis.Options{
 		Addr:     config.Address,
@@ -163,8 +180,9 @@ func NewStore(config StoreConfig) (*Store, error) {
 		// Nothing is ever sent twice.
 		MaxRetries:       -1,
 		DialerRetries:    1,
-		DialTimeout:      config.CommandTimeout,
-		PoolTimeout:      config.CommandTimeout,
+		// A little less than the whole, so that a call that waits for these in vain says for which.
+		DialTimeout:      config.CommandTimeout - config.CommandTimeout/10,
+		PoolTimeout:      config.CommandTimeout - config.CommandTimeout/10,
 		PoolSize:         config.PoolSize,
 		PipelinePoolSize: -1,
 		// The context's deadline alone bounds a command. A timeout of the client's own would be counted
@@ -183,9 +201,11 @@ func NewStore(config StoreConfig) (*Store, error) {
 
 // Eval runs a program; see store.Store.
 func (s *Store) Eval(ctx context.Context, program *store.Program, keys []string, args []any) (store.Reply, error) {
-	if !s.readiness.passed.Load() && !s.closed.Load() {
-		return store.Reply{}, &store.Error{Op: operation(program), Certainty: store.NotSent, Code: store.CodeNotReady, Err: s.Ready()}
+	if failure := s.gate(operation(program)); failure != nil {
+		return store.Reply{}, failure
 	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
 	return s.eval(ctx, program, keys, args)
 }
 

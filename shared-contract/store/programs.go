@@ -1,0 +1,18 @@
+package store
+
+import "slices"
+
+// Programs lists every program described in this package.
+func Programs() []*Program {
+	return slices.Concat(RatePrograms(), ScalarPrograms())
+}
+
+// RatePrograms lists the programs of the rate limiter.
+func RatePrograms() []*Program {
+	return []*Program{RateFixedWindowV1, RateSlidingCounterV1, RateTokenBucketV1}
+}
+
+// ScalarPrograms lists the programs behind the methods of a Store.
+func ScalarPrograms() []*Program {
+	return []*Program{StoreIncrByV1}
+}
