@@ -11,6 +11,7 @@ import (
 	"github.com/edgelimit/edgelimit/adapter/outbound/memory"
 	"github.com/edgelimit/edgelimit/app-bootstrap/config"
 	"github.com/edgelimit/edgelimit/shared-contract/ratelimit"
+	"github.com/edgelimit/edgelimit/shared-contract/store"
 )
 
 // Readiness tells whether the limiter can decide.
@@ -149,6 +150,7 @@ func storeConfig(cfg config.RateLimit, log *slog.Logger) cacheredis.StoreConfig 
 		CommandTimeout: cfg.Redis.CommandTimeout,
 		PoolSize:       cfg.Redis.PoolSize,
 		Namespace:      cfg.Key.Namespace,
+		Programs:       store.RatePrograms(),
 		Logger:         log,
 	}
 }

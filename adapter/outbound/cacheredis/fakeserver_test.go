@@ -232,6 +232,11 @@ func healthy(c *fakeConn, args []string) bool {
 		return c.send("-ERR unknown command\r\n")
 	}
 	s.keys[args[3]] = true
+	for _, p := range lua.Programs() {
+		if (p.Source == args[1] || p.SHA1 == args[1]) && len(p.Descriptor.Reply) == 1 {
+			return c.send(":1\r\n")
+		}
+	}
 	return c.send(allowed(args))
 }
 

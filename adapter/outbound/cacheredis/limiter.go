@@ -163,10 +163,10 @@ func (l *EdgeRateLimiter) failed(policy *ratelimit.RateLimitPolicy, err error) r
 	}
 	switch failure.Certainty {
 	case store.NotSent, store.Refused:
-		if failure.Code == store.CodeUnknownProgram || failure.Code == store.CodeInvalidArgument {
-			return ratelimit.Incompatible{PolicyID: policy.ID(), Category: ratelimit.IncompatibleProgram}
+		if reason := category(failure.Code); reason != ratelimit.UnavailableInvalid {
+			return l.unavailable(policy, reason)
 		}
-		return l.unavailable(policy, category(failure.Code))
+		return ratelimit.Incompatible{PolicyID: policy.ID(), Category: ratelimit.IncompatibleProgram}
 	case store.Mismatched:
 		if failure.Code == store.CodeWrongType {
 			return ratelimit.Incompatible{PolicyID: policy.ID(), Category: ratelimit.IncompatibleState}
@@ -177,7 +177,8 @@ func (l *EdgeRateLimiter) failed(policy *ratelimit.RateLimitPolicy, err error) r
 	return ratelimit.Indeterminate{PolicyID: policy.ID(), RetryAfter: l.retryAfter}
 }
 
-// category gives the reason that callers see for a code that left nothing spent.
+// category gives the reason that callers see for a code that left nothing spent. It is invalid for
+// codes that say that the call itself was wrong.
 func category(code store.Code) ratelimit.UnavailableCategory {
 	switch code {
 	case store.CodeNotReady:
@@ -223,7 +224,7 @@ func category(code store.Code) ratelimit.UnavailableCategory {
 	case store.CodeBusy:
 		return ratelimit.UnavailableBusy
 	case store.CodeInvalid, store.CodeInvalidArgument, store.CodeUnknownProgram,
-		store.CodeProgramFailed, store.CodeWrongType, store.CodeReply:
+		store.CodeNotInteger, store.CodeOutOfRange, store.CodeProgramFailed, store.CodeWrongType, store.CodeReply:
 	}
-	return ratelimit.UnavailableConnection
+	return ratelimit.UnavailableInvalid
 }

@@ -19,9 +19,9 @@ import (
 // fakeStore answers what the test says and keeps what it was asked.
 type fakeStore struct {
 	store.Store // The scalar methods, which the limiter never calls.
-	eval   func(ctx context.Context) (store.Reply, error)
-	source store.Source
-	clock  store.ClockSource
+	eval        func(ctx context.Context) (store.Reply, error)
+	source      store.Source
+	clock       store.ClockSource
 
 	mu    sync.Mutex
 	calls []fakeCall

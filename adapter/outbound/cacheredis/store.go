@@ -178,8 +178,8 @@ func NewStore(config StoreConfig) (*Store, error) {
 		Protocol:  2,
 		OnConnect: g.onConnect,
 		// Nothing is ever sent twice.
-		MaxRetries:       -1,
-		DialerRetries:    1,
+		MaxRetries:    -1,
+		DialerRetries: 1,
 		// A little less than the whole, so that a call that waits for these in vain says for which.
 		DialTimeout:      config.CommandTimeout - config.CommandTimeout/10,
 		PoolTimeout:      config.CommandTimeout - config.CommandTimeout/10,
