@@ -16,7 +16,11 @@ var files embed.FS
 // LowestRedis is the lowest Redis version, major.minor, that a service lane runs the whole suite on.
 const LowestRedis = "7.0"
 
-const includeMarker = "-- @include prelude-v1\n"
+// Where a program includes what all share that decide by a clock, and what all breakers share.
+const (
+	includeMarker = "-- @include prelude-v1\n"
+	breakerMarker = "-- @include prelude-breaker-v1\n"
+)
 
 // Program is an entry of the manifest.
 type Program struct {
@@ -34,13 +38,18 @@ func load() map[string]Program {
 	prelude := read("prelude-v1.lua")
 	programs := make(map[string]Program)
 	for _, descriptor := range store.Programs() {
-		source := strings.Replace(read(descriptor.ID()+".lua"), includeMarker, prelude, 1)
+		source := strings.Replace(readProgram(descriptor), includeMarker, prelude, 1)
 		sum := sha1.Sum([]byte(source)) //nolint:gosec // G401: see the import.
 		programs[descriptor.ID()] = Program{
 			Descriptor: descriptor, Source: source, SHA1: hex.EncodeToString(sum[:]), LowestRedis: LowestRedis,
 		}
 	}
 	return programs
+}
+
+// readProgram gives a program's file, a breaker's with the prelude of breakers in its place.
+func readProgram(descriptor *store.Program) string {
+	return strings.Replace(read(descriptor.ID()+".lua"), breakerMarker, read("prelude-breaker-v1.lua"), 1)
 }
 
 func read(name string) string {

@@ -26,6 +26,8 @@
 //
 // Fixed window and sliding window counter follow the usual published forms (the latter as a
 // weighted sum of two aligned windows); the token bucket is that of ITU-T I.371 in its
-// continuous-time form with the division remainder carried. Proofs of the bounds stand in
+// continuous-time form with the division remainder carried, and GCRA is that recommendation's virtual
+// scheduling form with the fraction of the arrival time carried. The sliding log is the plain
+// definition of a sliding window, with running sums. Proofs of the bounds stand in
 // docs/guarantees.md.
 package algorithm

@@ -3,6 +3,7 @@ package algorithm
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 )
 
@@ -21,11 +22,11 @@ type subject struct {
 	stored func() (text string, last, expiresAt int64, valid bool)
 }
 
-func newSubject[S comparable](name string, limit, span int64, clock Clock, decide func(S, int64, int64) (Decision, S), facts func(S) (last, expiresAt int64, valid bool), state S) *subject {
+func newSubject[S any](name string, limit, span int64, clock Clock, decide func(S, int64, int64) (Decision, S), facts func(S) (last, expiresAt int64, valid bool), state S) *subject {
 	s := &subject{name: name, limit: limit, span: span, clock: clock}
 	s.decide = func(now, cost int64) Decision {
 		d, next := decide(state, now, cost)
-		if d.Status != StatusAllowed && next != state {
+		if d.Status != StatusAllowed && !reflect.DeepEqual(next, state) {
 			panic(fmt.Sprintf("%s: %+v changed the state", name, d))
 		}
 		state = next
@@ -47,6 +48,8 @@ func subjects(limit, window int64, clock Clock) []*subject {
 	f := FixedWindow{Limit: limit, WindowMillis: window, Clock: clock}
 	c := SlidingCounter{Limit: limit, WindowMillis: window, Clock: clock}
 	b := TokenBucket{Capacity: limit, RefillTokens: max(limit/2, 1), RefillPeriodMillis: window, Clock: clock}
+	g := GCRA{Limit: max(limit/2, 1), PeriodMillis: window, Burst: limit, Clock: clock}
+	l := SlidingLog{Limit: limit, WindowMillis: window, Clock: clock}
 	return []*subject{
 		newSubject("fixed window", limit, window, clock, f.Decide, func(s FixedWindowState) (int64, int64, bool) {
 			return s.LastObserved, s.ExpiresAt, f.Valid(s)
@@ -57,6 +60,12 @@ func subjects(limit, window int64, clock Clock) []*subject {
 		newSubject("token bucket", limit, b.FillMillis(), clock, b.Decide, func(s TokenBucketState) (int64, int64, bool) {
 			return s.LastRefill, s.ExpiresAt, b.Valid(s)
 		}, TokenBucketState{}),
+		newSubject("gcra", limit, g.FillMillis(), clock, g.Decide, func(s GCRAState) (int64, int64, bool) {
+			return s.LastObserved, s.ExpiresAt, g.Valid(s)
+		}, GCRAState{}),
+		newSubject("sliding log", limit, window, clock, l.Decide, func(s SlidingLogState) (int64, int64, bool) {
+			return s.LastObserved, s.ExpiresAt, l.Valid(s)
+		}, SlidingLogState{}),
 	}
 }
 

@@ -37,6 +37,7 @@ func randomSequence(h *harness, k kind) {
 	}
 	const steps = 120
 	for i, shape := range shapes {
+		shape.limit = min(shape.limit, k.mostLimit)
 		p := h.policy(k.config(fmt.Sprintf("random-%d", i), shape.limit, shape.window))
 		l := h.b.New(h, p)
 		subject := h.subject(i)

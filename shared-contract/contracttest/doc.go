@@ -7,6 +7,9 @@
 //		contracttest.RunEdgeRateLimit(t, newBackend)
 //	}
 //
+// [RunCache] is the suite of the cache port, made in the same way over a [CacheFactory], and
+// [RunStore] that of the persistence port over a [StoreFactory].
+//
 // What a backend cannot do, it declares in Missing with the reason, and the suite prints what it
 // leaves out for that. An empty Missing means that everything was tested. A capability that is
 // neither there nor declared missing fails the suite, so nothing is left out in silence.

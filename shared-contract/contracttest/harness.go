@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/edgelimit/edgelimit/shared-contract/algorithm"
 	"github.com/edgelimit/edgelimit/shared-contract/ratelimit"
 )
 
@@ -36,20 +37,43 @@ type kind struct {
 	name       string
 	algorithm  ratelimit.Algorithm
 	parameters func(limit int64, window time.Duration) ratelimit.Parameters
+	// mostLimit is the greatest limit that the algorithm takes, as far as these tests go.
+	mostLimit int64
+	// aligned means that the state's expiry moves with the first admission in an aligned window alone.
+	aligned bool
 }
+
+// anyLimit is above every limit that these tests use with any algorithm.
+const anyLimit = 9_000_000_000
 
 func kinds() []kind {
 	return []kind{
 		{"fixed-window", ratelimit.AlgorithmFixedWindow, func(limit int64, window time.Duration) ratelimit.Parameters {
 			return ratelimit.FixedWindowParameters{Limit: limit, Window: window}
-		}},
+		}, anyLimit, true},
 		{"sliding-window-counter", ratelimit.AlgorithmSlidingWindowCounter, func(limit int64, window time.Duration) ratelimit.Parameters {
 			return ratelimit.SlidingWindowCounterParameters{Limit: limit, Window: window}
-		}},
+		}, anyLimit, true},
 		{"token-bucket", ratelimit.AlgorithmTokenBucket, func(limit int64, window time.Duration) ratelimit.Parameters {
 			return ratelimit.TokenBucketParameters{Capacity: limit, RefillTokens: limit, RefillPeriod: window}
-		}},
+		}, anyLimit, false},
+		{"gcra", ratelimit.AlgorithmGCRA, func(limit int64, window time.Duration) ratelimit.Parameters {
+			return ratelimit.GCRAParameters{Limit: limit, Period: window, Burst: limit}
+		}, anyLimit, false},
+		{"sliding-window-log", ratelimit.AlgorithmSlidingWindowLog, func(limit int64, window time.Duration) ratelimit.Parameters {
+			return ratelimit.SlidingWindowLogParameters{Limit: limit, Window: window}
+		}, algorithm.MaxSlidingLogLimit, false},
 	}
+}
+
+// kindOf is the kind of an algorithm.
+func kindOf(a ratelimit.Algorithm) kind {
+	for _, k := range kinds() {
+		if k.algorithm == a {
+			return k
+		}
+	}
+	return kind{}
 }
 
 // config is a policy's configuration at revision 1 with costs up to the limit.

@@ -25,6 +25,10 @@ func newOracle(policy *ratelimit.RateLimitPolicy, source ratelimit.Source) *orac
 		o.step = stepper(parameters.Arithmetic(policy.Clock()).Decide, func(s algorithm.SlidingCounterState) int64 { return s.ExpiresAt })
 	case ratelimit.TokenBucketParameters:
 		o.step = stepper(parameters.Arithmetic(policy.Clock()).Decide, func(s algorithm.TokenBucketState) int64 { return s.ExpiresAt })
+	case ratelimit.GCRAParameters:
+		o.step = stepper(parameters.Arithmetic(policy.Clock()).Decide, func(s algorithm.GCRAState) int64 { return s.ExpiresAt })
+	case ratelimit.SlidingWindowLogParameters:
+		o.step = stepper(parameters.Arithmetic(policy.Clock()).Decide, func(s algorithm.SlidingLogState) int64 { return s.ExpiresAt })
 	default:
 		panic(fmt.Sprintf("contracttest: no oracle for %T", parameters))
 	}

@@ -15,6 +15,8 @@ func rangeTests() []contractTest {
 		{name: "WindowsOfAllSizes", needs: needs(CapabilitySetTime), runEach: windowsOfAllSizes},
 		{name: "LimitsAtTheEdge", runEach: limitsAtTheEdge},
 		{name: "BucketAtTheEdge", run: bucketAtTheEdge},
+		{name: "GCRAAtTheEdge", run: gcraAtTheEdge},
+		{name: "LongLog", run: longLog},
 		{name: "LargestGraceAndRegression", runEach: largestGraceAndRegression},
 	}
 }
@@ -57,6 +59,10 @@ func limitsAtTheEdge(h *harness, k kind) {
 			Capacity: algorithm.MaxHorizonMillis / bucketPeriod * bucketRefill, RefillTokens: bucketRefill,
 			RefillPeriod: bucketPeriod * time.Millisecond,
 		},
+		ratelimit.AlgorithmGCRA: ratelimit.GCRAParameters{
+			Limit: bucketRefill, Period: bucketPeriod * time.Millisecond, Burst: algorithm.MaxHorizonMillis / bucketPeriod * bucketRefill,
+		},
+		ratelimit.AlgorithmSlidingWindowLog: ratelimit.SlidingWindowLogParameters{Limit: algorithm.MaxSlidingLogLimit, Window: year},
 	}
 	config := k.config("edge", 1, year)
 	config.Parameters = edges[k.algorithm]
@@ -82,6 +88,10 @@ func limitOf(parameters ratelimit.Parameters) int64 {
 		return p.Limit
 	case ratelimit.TokenBucketParameters:
 		return p.Capacity
+	case ratelimit.GCRAParameters:
+		return p.Burst
+	case ratelimit.SlidingWindowLogParameters:
+		return p.Limit
 	}
 	return 0
 }
@@ -99,22 +109,79 @@ func bucketAtTheEdge(h *harness) {
 		config := kinds()[2].config(fmt.Sprintf("bucket-%d", i), 1, time.Second)
 		config.Parameters = parameters
 		config.MaxCost = parameters.Capacity
-		p := h.policy(config)
-		l := h.b.New(h, p)
-		subject := h.subject(i)
-		if h.b.SetTime == nil {
-			h.admitted(l, p, subject, p.Limit(), 0)
-			continue
-		}
-		want := newOracle(p, h.b.Source)
-		now := h.nowMillis()
+		h.atTheEdge(config, h.subject(i))
+	}
+}
+
+// atTheEdge asks for all, one and a third, with the clock held where that can be done.
+func (h *harness) atTheEdge(config ratelimit.RateLimitPolicyConfig, subject ratelimit.SubjectDigest) {
+	h.Helper()
+	p := h.policy(config)
+	l := h.b.New(h, p)
+	if h.b.SetTime == nil {
+		h.admitted(l, p, subject, p.Limit(), 0)
+		return
+	}
+	want := newOracle(p, h.b.Source)
+	now := h.nowMillis()
+	h.setMillis(now)
+	for _, step := range []int64{0, 0, 1, 1, 999, 12_345, 3_600_000} {
+		now += step
 		h.setMillis(now)
-		for _, step := range []int64{0, 0, 1, 1, 999, 12_345, 3_600_000} {
-			now += step
-			h.setMillis(now)
-			for _, cost := range []int64{p.Limit(), 1, max(p.Limit()/3, 1)} {
-				h.expect(l, p, subject, cost, want.outcome(now, cost))
-			}
+		for _, cost := range []int64{p.Limit(), 1, max(p.Limit()/3, 1)} {
+			h.expect(l, p, subject, cost, want.outcome(now, cost))
+		}
+	}
+}
+
+// gcraAtTheEdge: GCRA at each of the bounds of its range (L*(P+1), the span of the burst, the burst),
+// with the clock held where that can be done.
+func gcraAtTheEdge(h *harness) {
+	edges := []ratelimit.GCRAParameters{
+		// L*(P+1) = 6361*69431 * 20394401 = 2^53-1, in lowest terms.
+		{Limit: 6361 * 69431, Period: (20_394_401 - 1) * time.Millisecond, Burst: 1_000_000_000_000},
+		{Limit: 1 << 52, Period: (1 << 40) * time.Millisecond, Burst: algorithm.MaxExact},
+		{Limit: 1, Period: century, Burst: 1},
+		{Limit: 1, Period: time.Millisecond, Burst: algorithm.MaxHorizonMillis},
+	}
+	for i, parameters := range edges {
+		config := kindOf(ratelimit.AlgorithmGCRA).config(fmt.Sprintf("gcra-%d", i), 1, time.Second)
+		config.Parameters = parameters
+		config.MaxCost = parameters.Burst
+		h.atTheEdge(config, h.subject(i))
+	}
+}
+
+// longLog: a log that holds many entries is exact, whichever of them a denial waits for and however
+// many have died since.
+func longLog(h *harness) {
+	const limit = 500
+	p := h.policy(kindOf(ratelimit.AlgorithmSlidingWindowLog).config("long", limit, time.Hour))
+	l := h.b.New(h, p)
+	subject := h.subject(0)
+	if h.b.SetTime == nil {
+		for left := int64(limit - 1); left >= 0; left-- {
+			h.admitted(l, p, subject, 1, left)
+		}
+		for _, cost := range []int64{1, 2, limit / 2, limit} {
+			h.denied(l, p, subject, cost, 0)
+		}
+		return
+	}
+	want := newOracle(p, h.b.Source)
+	now := h.align(time.Hour)
+	ask := func(step, cost int64) {
+		now += step
+		h.setMillis(now)
+		h.expect(l, p, subject, cost, want.outcome(now, cost))
+	}
+	for i := range int64(limit) {
+		ask(i%7, 1+i%2)
+	}
+	for _, step := range []int64{0, 1, time.Hour.Milliseconds() - 1500, 500, 400, 300, time.Hour.Milliseconds()} {
+		for _, cost := range []int64{1, 2, 3, limit / 3, limit / 2, limit - 1, limit} {
+			ask(step, cost)
+			step = 0
 		}
 	}
 }

@@ -132,6 +132,12 @@ func (r *reference) fields(p *ratelimit.RateLimitPolicy) []contracttest.StateFie
 		return append(all, contracttest.StateField{Name: "a", Max: p.Limit()}, contracttest.StateField{Name: "b", Max: p.Limit()})
 	case ratelimit.TokenBucketParameters:
 		return append(all, contracttest.StateField{Name: "a", Max: p.Limit() - 1}, contracttest.StateField{Name: "b", Max: parameters.Arithmetic(p.Clock()).Rate().Denominator - 1})
+	case ratelimit.GCRAParameters:
+		return append(all, contracttest.StateField{Name: "a", Max: algorithm.MaxNowMillis + algorithm.MaxHorizonMillis},
+			contracttest.StateField{Name: "b", Max: parameters.Arithmetic(p.Clock()).Rate().Numerator - 1})
+	case ratelimit.SlidingWindowLogParameters:
+		// The field entries, which is no number, is not among them.
+		return append(all, contracttest.StateField{Name: "a", Max: algorithm.MaxExact - p.Limit()})
 	}
 	return nil
 }
@@ -231,6 +237,27 @@ func (r *reference) decide(policy *ratelimit.RateLimitPolicy, request ratelimit.
 			state.Remainder = 0
 		}
 		after = text(policy, state.LastRefill, state.Tokens, state.Remainder, state.ExpiresAt)
+	case ratelimit.GCRAParameters:
+		arithmetic := parameters.Arithmetic(clock)
+		state := algorithm.GCRAState{Present: found, LastObserved: before[0], TAT: algorithm.Span{Millis: before[1], Fraction: before[2]}, ExpiresAt: before[3]}
+		d, state = arithmetic.Decide(state, now, request.Cost)
+		if r.fault == "fraction-lost" {
+			state.TAT.Fraction = 0
+		}
+		after = text(policy, state.LastObserved, state.TAT.Millis, state.TAT.Fraction, state.ExpiresAt)
+	case ratelimit.SlidingWindowLogParameters:
+		arithmetic := parameters.Arithmetic(clock)
+		arithmetic.Limit += r.extra()
+		state := algorithm.SlidingLogState{Present: found, LastObserved: before[0], Entries: entriesOf(stored["entries"]), ExpiresAt: before[3]}
+		d, state = arithmetic.Decide(state, now, request.Cost)
+		if n := len(state.Entries); n > 0 {
+			last := state.Entries[n-1]
+			if r.fault == "log-forgets" && n > 100 {
+				state.Entries = state.Entries[1:]
+			}
+			after = text(policy, state.LastObserved, last.Cumulative, 0, state.ExpiresAt)
+			after["entries"] = fmt.Sprint(state.Entries)
+		}
 	}
 	d.Limit -= r.extra()
 	d.Remaining = min(d.Remaining, d.Limit)
@@ -284,10 +311,22 @@ func text(policy *ratelimit.RateLimitPolicy, last, a, b, expiry int64) fields {
 	for name, value := range map[string]int64{"last": last, "a": a, "b": b, "expiry": expiry} {
 		state[name] = strconv.FormatInt(value, 10)
 	}
-	if policy.Algorithm() == ratelimit.AlgorithmFixedWindow {
+	if policy.Algorithm() == ratelimit.AlgorithmFixedWindow || policy.Algorithm() == ratelimit.AlgorithmSlidingWindowLog {
 		delete(state, "b")
 	}
 	return state
+}
+
+// entriesOf reads what fmt prints of the entries of a log.
+func entriesOf(text string) []algorithm.SlidingLogEntry {
+	var entries []algorithm.SlidingLogEntry
+	for _, each := range strings.Split(strings.Trim(text, "[]"), "} {") {
+		var e algorithm.SlidingLogEntry
+		if _, err := fmt.Sscan(strings.Trim(each, "{}"), &e.At, &e.Cumulative, &e.Cost); err == nil {
+			entries = append(entries, e)
+		}
+	}
+	return entries
 }
 
 // read parses the stored fields: last, a, b and expiry.

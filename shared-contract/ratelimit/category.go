@@ -12,6 +12,8 @@ const (
 	AlgorithmFixedWindow
 	AlgorithmSlidingWindowCounter
 	AlgorithmTokenBucket
+	AlgorithmGCRA
+	AlgorithmSlidingWindowLog
 )
 
 // Source says where the state that a decision rests on lives.
@@ -138,7 +140,7 @@ const (
 )
 
 var (
-	algorithmWords     = []string{"INVALID", "fixed-window", "sliding-window-counter", "token-bucket"}
+	algorithmWords     = []string{"INVALID", "fixed-window", "sliding-window-counter", "token-bucket", "gcra", "sliding-window-log"}
 	sourceWords        = []string{"INVALID", "GLOBAL_REDIS", "LOCAL_MEMORY"}
 	certaintyWords     = []string{"INVALID", "CERTAIN", "APPROXIMATE_ALGORITHM"}
 	failurePolicyWords = []string{"INVALID", "FAIL_CLOSED"}

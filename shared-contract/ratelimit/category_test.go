@@ -16,7 +16,7 @@ func TestClosedSets(t *testing.T) {
 		form *regexp.Regexp
 		word func(uint8) fmt.Stringer
 	}{
-		"algorithm":    {uint8(AlgorithmTokenBucket), lower, func(i uint8) fmt.Stringer { return Algorithm(i) }},
+		"algorithm":    {uint8(AlgorithmSlidingWindowLog), lower, func(i uint8) fmt.Stringer { return Algorithm(i) }},
 		"source":       {uint8(SourceLocalMemory), upper, func(i uint8) fmt.Stringer { return Source(i) }},
 		"certainty":    {uint8(CertaintyApproximateAlgorithm), upper, func(i uint8) fmt.Stringer { return Certainty(i) }},
 		"failure":      {uint8(FailClosed), upper, func(i uint8) fmt.Stringer { return FailurePolicy(i) }},
@@ -45,6 +45,7 @@ func TestWordsAreStable(t *testing.T) {
 	t.Parallel()
 	for want, member := range map[string]fmt.Stringer{
 		"fixed-window": AlgorithmFixedWindow, "sliding-window-counter": AlgorithmSlidingWindowCounter, "token-bucket": AlgorithmTokenBucket,
+		"gcra": AlgorithmGCRA, "sliding-window-log": AlgorithmSlidingWindowLog,
 		"GLOBAL_REDIS": SourceGlobalRedis, "LOCAL_MEMORY": SourceLocalMemory,
 		"CERTAIN": CertaintyCertain, "APPROXIMATE_ALGORITHM": CertaintyApproximateAlgorithm, "FAIL_CLOSED": FailClosed,
 		"DEADLINE": UnavailableDeadline, "CANCELED": UnavailableCanceled, "ADMISSION": UnavailableAdmission,
@@ -69,7 +70,7 @@ func TestWordsAreStable(t *testing.T) {
 
 func TestListsOfMembers(t *testing.T) {
 	t.Parallel()
-	if got := Algorithms(); len(got) != int(AlgorithmTokenBucket) || got[0] != AlgorithmFixedWindow || got[len(got)-1] != AlgorithmTokenBucket {
+	if got := Algorithms(); len(got) != int(AlgorithmSlidingWindowLog) || got[0] != AlgorithmFixedWindow || got[len(got)-1] != AlgorithmSlidingWindowLog {
 		t.Errorf("algorithms %v", got)
 	}
 	if got := UnavailableCategories(); len(got) != int(UnavailableCapacity) || got[0] != UnavailableDeadline || got[len(got)-1] != UnavailableCapacity {

@@ -24,7 +24,8 @@
 //	subject digest     64 lower-case hexadecimal characters (256 bits)
 //	cost               1..the policy's maximum cost, which is 1..limit (capacity, burst)
 //	limit, capacity    1..2^53-1 (fixed window); 1..9,007,199,254 (sliding window counter); by the
-//	                   refill (token bucket): see [TokenBucketParameters]
+//	                   refill (token bucket): see [TokenBucketParameters]; by the burst and the period
+//	                   (GCRA): see [GCRAParameters]; 1..10,000 (sliding window log)
 //	window, period     1 ms..100 years, whole milliseconds
 //	cleanup grace      maximum clock regression..100 years, whole milliseconds
 //	clock regression   0..24 h, whole milliseconds

@@ -8,7 +8,8 @@ import (
 )
 
 // Parameters are the numbers of one algorithm: FixedWindowParameters,
-// SlidingWindowCounterParameters or TokenBucketParameters. No other type implements it.
+// SlidingWindowCounterParameters, TokenBucketParameters, GCRAParameters or
+// SlidingWindowLogParameters. No other type implements it.
 //
 //sumtype:decl
 type Parameters interface {
@@ -44,13 +45,35 @@ type TokenBucketParameters struct {
 	RefillPeriod time.Duration // whole milliseconds, 1 ms..100 years
 }
 
+// GCRAParameters admit Limit units each Period, evenly spaced, of which up to Burst may come at once.
+// They decide as TokenBucketParameters of the capacity Burst and the refill Limit each Period do.
+//
+// With L/P the limit in units per millisecond in lowest terms, L*(P+1) must be within 2^53-1 and the
+// time that Burst units take at that rate within 100 years.
+type GCRAParameters struct {
+	Limit  int64         // units
+	Period time.Duration // whole milliseconds, 1 ms..100 years
+	Burst  int64         // units; the greatest cost that can pass
+}
+
+// SlidingWindowLogParameters admit at most Limit in any interval of Window, exactly: each admitted
+// request is kept while the window that began with it lasts.
+type SlidingWindowLogParameters struct {
+	Limit  int64         // units, 1..10,000
+	Window time.Duration // whole milliseconds, 1 ms..100 years
+}
+
 func (FixedWindowParameters) algorithm() Algorithm          { return AlgorithmFixedWindow }
 func (SlidingWindowCounterParameters) algorithm() Algorithm { return AlgorithmSlidingWindowCounter }
 func (TokenBucketParameters) algorithm() Algorithm          { return AlgorithmTokenBucket }
+func (GCRAParameters) algorithm() Algorithm                 { return AlgorithmGCRA }
+func (SlidingWindowLogParameters) algorithm() Algorithm     { return AlgorithmSlidingWindowLog }
 
 func (p FixedWindowParameters) limit() int64          { return p.Limit }
 func (p SlidingWindowCounterParameters) limit() int64 { return p.Limit }
 func (p TokenBucketParameters) limit() int64          { return p.Capacity }
+func (p GCRAParameters) limit() int64                 { return p.Burst }
+func (p SlidingWindowLogParameters) limit() int64     { return p.Limit }
 
 func (p FixedWindowParameters) canonical() string {
 	return fmt.Sprintf("limit=%d|window=%d", p.Limit, p.Window.Milliseconds())
@@ -62,6 +85,14 @@ func (p SlidingWindowCounterParameters) canonical() string {
 
 func (p TokenBucketParameters) canonical() string {
 	return fmt.Sprintf("capacity=%d|refill-tokens=%d|refill-period=%d", p.Capacity, p.RefillTokens, p.RefillPeriod.Milliseconds())
+}
+
+func (p GCRAParameters) canonical() string {
+	return fmt.Sprintf("limit=%d|period=%d|burst=%d", p.Limit, p.Period.Milliseconds(), p.Burst)
+}
+
+func (p SlidingWindowLogParameters) canonical() string {
+	return fmt.Sprintf("limit=%d|window=%d", p.Limit, p.Window.Milliseconds())
 }
 
 // Arithmetic gives the algorithm's pure form.
@@ -80,6 +111,16 @@ func (p TokenBucketParameters) Arithmetic(clock algorithm.Clock) algorithm.Token
 		Capacity: p.Capacity, RefillTokens: p.RefillTokens, RefillPeriodMillis: p.RefillPeriod.Milliseconds(),
 		Clock: clock,
 	}
+}
+
+// Arithmetic gives the algorithm's pure form.
+func (p GCRAParameters) Arithmetic(clock algorithm.Clock) algorithm.GCRA {
+	return algorithm.GCRA{Limit: p.Limit, PeriodMillis: p.Period.Milliseconds(), Burst: p.Burst, Clock: clock}
+}
+
+// Arithmetic gives the algorithm's pure form.
+func (p SlidingWindowLogParameters) Arithmetic(clock algorithm.Clock) algorithm.SlidingLog {
+	return algorithm.SlidingLog{Limit: p.Limit, WindowMillis: p.Window.Milliseconds(), Clock: clock}
 }
 
 // checkPositive refuses a count that is not positive and reports whether it is fine.
@@ -130,6 +171,25 @@ func (p TokenBucketParameters) check(refuse refusal) {
 	if checkPeriod("RefillPeriod", p.RefillPeriod, refuse) && capacity && tokens {
 		if err := p.Arithmetic(neutral).Check(); err != nil {
 			refuse("Capacity", "cannot be exact with this refill: %w", err)
+		}
+	}
+}
+
+func (p GCRAParameters) check(refuse refusal) {
+	limit := checkPositive("Limit", p.Limit, refuse)
+	burst := checkPositive("Burst", p.Burst, refuse)
+	if checkPeriod("Period", p.Period, refuse) && limit && burst {
+		if err := p.Arithmetic(neutral).Check(); err != nil {
+			refuse("Burst", "cannot be exact with this limit and period: %w", err)
+		}
+	}
+}
+
+func (p SlidingWindowLogParameters) check(refuse refusal) {
+	limit := checkPositive("Limit", p.Limit, refuse)
+	if checkPeriod("Window", p.Window, refuse) && limit {
+		if err := p.Arithmetic(neutral).Check(); err != nil {
+			refuse("Limit", "cannot be kept as a log: %w", err)
 		}
 	}
 }

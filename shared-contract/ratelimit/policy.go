@@ -43,7 +43,7 @@ type RateLimitPolicyConfig struct {
 	// Algorithm must be the one that Parameters belong to.
 	Algorithm  Algorithm
 	Parameters Parameters
-	MaxCost    int64 // 1..limit (capacity)
+	MaxCost    int64 // 1..limit (capacity, burst)
 	// CleanupGrace is how long state outlives the moment at which it stops to matter. Not below
 	// MaxClockRegression.
 	CleanupGrace time.Duration
@@ -144,7 +144,7 @@ func NewRateLimitPolicy(config RateLimitPolicyConfig) (*RateLimitPolicy, error) 
 func checkParameters(config RateLimitPolicyConfig, refuse refusal) {
 	most := int64(math.MaxInt64) // no bound is known while the parameters are wrong
 	switch config.Parameters.(type) {
-	case FixedWindowParameters, SlidingWindowCounterParameters, TokenBucketParameters:
+	case FixedWindowParameters, SlidingWindowCounterParameters, TokenBucketParameters, GCRAParameters, SlidingWindowLogParameters:
 		if belongs := config.Parameters.algorithm(); belongs != config.Algorithm {
 			refuse("Algorithm", "is %v, but the parameters are those of %v", config.Algorithm, belongs)
 		}

@@ -33,6 +33,18 @@ func counterConfig(parameters SlidingWindowCounterParameters) RateLimitPolicyCon
 	return c
 }
 
+func gcraConfig(parameters GCRAParameters) RateLimitPolicyConfig {
+	c := goodConfig()
+	c.Algorithm, c.Parameters, c.MaxCost = AlgorithmGCRA, parameters, 1
+	return c
+}
+
+func logConfig(parameters SlidingWindowLogParameters) RateLimitPolicyConfig {
+	c := goodConfig()
+	c.Algorithm, c.Parameters, c.MaxCost = AlgorithmSlidingWindowLog, parameters, 1
+	return c
+}
+
 func mustPolicy(t *testing.T, config RateLimitPolicyConfig) *RateLimitPolicy {
 	t.Helper()
 	p, err := NewRateLimitPolicy(config)
@@ -81,6 +93,14 @@ func TestPolicyGivesBackWhatItWasMadeOf(t *testing.T) {
 	bucket := mustPolicy(t, bucketConfig(TokenBucketParameters{Capacity: 9, RefillTokens: 1, RefillPeriod: time.Second}))
 	if bucket.Certainty() != CertaintyCertain || bucket.Limit() != 9 {
 		t.Errorf("bucket: %v, limit %d", bucket.Certainty(), bucket.Limit())
+	}
+	gcra := mustPolicy(t, gcraConfig(GCRAParameters{Limit: 2, Period: time.Second, Burst: 9}))
+	if gcra.Certainty() != CertaintyCertain || gcra.Limit() != 9 || gcra.Algorithm() != AlgorithmGCRA {
+		t.Errorf("gcra: %v, limit %d, %v", gcra.Certainty(), gcra.Limit(), gcra.Algorithm())
+	}
+	log := mustPolicy(t, logConfig(SlidingWindowLogParameters{Limit: 8, Window: time.Second}))
+	if log.Certainty() != CertaintyCertain || log.Limit() != 8 || log.Algorithm() != AlgorithmSlidingWindowLog {
+		t.Errorf("log: %v, limit %d, %v", log.Certainty(), log.Limit(), log.Algorithm())
 	}
 }
 
@@ -147,19 +167,45 @@ func TestPolicyRefusals(t *testing.T) {
 		"fixed window above": {edit(func(c *RateLimitPolicyConfig) {
 			c.Parameters = FixedWindowParameters{Limit: 10, Window: century + time.Millisecond}
 		}), []string{"Window"}},
-		"counter edge":          {counterConfig(SlidingWindowCounterParameters{Limit: 9_007_199_254, Window: century}), nil},
-		"counter above":         {counterConfig(SlidingWindowCounterParameters{Limit: 9_007_199_255, Window: time.Second}), []string{"Limit"}},
-		"counter limit 0":       {counterConfig(SlidingWindowCounterParameters{Limit: 0, Window: time.Second}), []string{"Limit"}},
-		"counter window 0":      {counterConfig(SlidingWindowCounterParameters{Limit: 1}), []string{"Window"}},
-		"bucket least":          {bucketConfig(TokenBucketParameters{Capacity: 1, RefillTokens: 1, RefillPeriod: time.Millisecond}), nil},
-		"bucket nothing":        {bucketConfig(TokenBucketParameters{}), []string{"Capacity", "RefillPeriod", "RefillTokens"}},
-		"bucket refill 0":       {bucketConfig(TokenBucketParameters{Capacity: 1, RefillPeriod: time.Second}), []string{"RefillTokens"}},
-		"bucket period 0":       {bucketConfig(TokenBucketParameters{Capacity: 1, RefillTokens: 1}), []string{"RefillPeriod"}},
-		"bucket fill time":      {bucketConfig(TokenBucketParameters{Capacity: 1, RefillTokens: 1, RefillPeriod: century}), nil},
-		"bucket too long":       {bucketConfig(TokenBucketParameters{Capacity: 2, RefillTokens: 1, RefillPeriod: century}), []string{"Capacity"}},
-		"bucket sum edge":       {bucketConfig(TokenBucketParameters{Capacity: algorithm.MaxExact - 1 - 1<<40, RefillTokens: 1 << 40, RefillPeriod: time.Millisecond}), nil},
-		"bucket sum above":      {bucketConfig(TokenBucketParameters{Capacity: algorithm.MaxExact - 1<<40, RefillTokens: 1 << 40, RefillPeriod: time.Millisecond}), []string{"Capacity"}},
-		"bucket product":        {bucketConfig(TokenBucketParameters{Capacity: 1, RefillTokens: 1<<40 - 1, RefillPeriod: (1 << 40) * time.Millisecond}), []string{"Capacity"}},
+		"counter edge":       {counterConfig(SlidingWindowCounterParameters{Limit: 9_007_199_254, Window: century}), nil},
+		"counter above":      {counterConfig(SlidingWindowCounterParameters{Limit: 9_007_199_255, Window: time.Second}), []string{"Limit"}},
+		"counter limit 0":    {counterConfig(SlidingWindowCounterParameters{Limit: 0, Window: time.Second}), []string{"Limit"}},
+		"counter window 0":   {counterConfig(SlidingWindowCounterParameters{Limit: 1}), []string{"Window"}},
+		"bucket least":       {bucketConfig(TokenBucketParameters{Capacity: 1, RefillTokens: 1, RefillPeriod: time.Millisecond}), nil},
+		"bucket nothing":     {bucketConfig(TokenBucketParameters{}), []string{"Capacity", "RefillPeriod", "RefillTokens"}},
+		"bucket refill 0":    {bucketConfig(TokenBucketParameters{Capacity: 1, RefillPeriod: time.Second}), []string{"RefillTokens"}},
+		"bucket period 0":    {bucketConfig(TokenBucketParameters{Capacity: 1, RefillTokens: 1}), []string{"RefillPeriod"}},
+		"bucket fill time":   {bucketConfig(TokenBucketParameters{Capacity: 1, RefillTokens: 1, RefillPeriod: century}), nil},
+		"bucket too long":    {bucketConfig(TokenBucketParameters{Capacity: 2, RefillTokens: 1, RefillPeriod: century}), []string{"Capacity"}},
+		"bucket sum edge":    {bucketConfig(TokenBucketParameters{Capacity: algorithm.MaxExact - 1 - 1<<40, RefillTokens: 1 << 40, RefillPeriod: time.Millisecond}), nil},
+		"bucket sum above":   {bucketConfig(TokenBucketParameters{Capacity: algorithm.MaxExact - 1<<40, RefillTokens: 1 << 40, RefillPeriod: time.Millisecond}), []string{"Capacity"}},
+		"bucket product":     {bucketConfig(TokenBucketParameters{Capacity: 1, RefillTokens: 1<<40 - 1, RefillPeriod: (1 << 40) * time.Millisecond}), []string{"Capacity"}},
+		"gcra least":         {gcraConfig(GCRAParameters{Limit: 1, Period: time.Millisecond, Burst: 1}), nil},
+		"gcra nothing":       {gcraConfig(GCRAParameters{}), []string{"Burst", "Limit", "Period"}},
+		"gcra limit 0":       {gcraConfig(GCRAParameters{Period: time.Second, Burst: 1}), []string{"Limit"}},
+		"gcra period 0":      {gcraConfig(GCRAParameters{Limit: 1, Burst: 1}), []string{"Period"}},
+		"gcra burst 0":       {gcraConfig(GCRAParameters{Limit: 1, Period: time.Second}), []string{"Burst"}},
+		"gcra parted period": {gcraConfig(GCRAParameters{Limit: 1, Period: time.Second + 1, Burst: 1}), []string{"Period"}},
+		"gcra span edge":     {gcraConfig(GCRAParameters{Limit: 1, Period: century, Burst: 1}), nil},
+		"gcra span above":    {gcraConfig(GCRAParameters{Limit: 1, Period: century, Burst: 2}), []string{"Burst"}},
+		"gcra product edge":  {gcraConfig(GCRAParameters{Limit: 6361 * 69431, Period: (20394401 - 1) * time.Millisecond, Burst: 1}), nil},
+		"gcra product above": {gcraConfig(GCRAParameters{Limit: 6361 * 69431, Period: (20394401 + 2) * time.Millisecond, Burst: 1}), []string{"Burst"}},
+		"gcra cost is burst": {edit(func(c *RateLimitPolicyConfig) {
+			c.Algorithm, c.Parameters, c.MaxCost = AlgorithmGCRA, GCRAParameters{Limit: 1, Period: time.Second, Burst: 4}, 4
+		}), nil},
+		// However many units a period brings, no more than the burst can pass at once. Casebook 15.
+		"gcra cost above burst": {edit(func(c *RateLimitPolicyConfig) {
+			c.Algorithm, c.Parameters, c.MaxCost = AlgorithmGCRA, GCRAParameters{Limit: 100, Period: time.Second, Burst: 4}, 5
+		}), []string{"MaxCost"}},
+		"gcra pointer":     {edit(func(c *RateLimitPolicyConfig) { c.Algorithm, c.Parameters = AlgorithmGCRA, &GCRAParameters{} }), []string{"Parameters"}},
+		"log edge":         {logConfig(SlidingWindowLogParameters{Limit: 10_000, Window: century}), nil},
+		"log above":        {logConfig(SlidingWindowLogParameters{Limit: 10_001, Window: time.Second}), []string{"Limit"}},
+		"log limit 0":      {logConfig(SlidingWindowLogParameters{Window: time.Second}), []string{"Limit"}},
+		"log window 0":     {logConfig(SlidingWindowLogParameters{Limit: 1}), []string{"Window"}},
+		"log window above": {logConfig(SlidingWindowLogParameters{Limit: 1, Window: century + time.Millisecond}), []string{"Window"}},
+		"log cost above": {edit(func(c *RateLimitPolicyConfig) {
+			c.Algorithm, c.Parameters, c.MaxCost = AlgorithmSlidingWindowLog, SlidingWindowLogParameters{Limit: 4, Window: time.Second}, 5
+		}), []string{"MaxCost"}},
 		"several at once":       {edit(func(c *RateLimitPolicyConfig) { c.ID, c.Revision, c.MaxCost, c.DedupWindow = "", 0, 99, 1 }), []string{"DedupWindow", "ID", "MaxCost", "Revision"}},
 		"parameters and clocks": {edit(func(c *RateLimitPolicyConfig) { c.Parameters = FixedWindowParameters{Limit: 10}; c.CleanupGrace = -1 }), []string{"CleanupGrace", "Window"}},
 	} {
@@ -179,6 +225,8 @@ func TestRefusalNamesTheStep(t *testing.T) {
 	}{
 		{counterConfig(SlidingWindowCounterParameters{Limit: 9_007_199_255, Window: time.Second}), "limit * 1000000", "9007199255000000"},
 		{bucketConfig(TokenBucketParameters{Capacity: 2, RefillTokens: 1, RefillPeriod: century}), "fill time ceil(capacity*D/N)", "6311520000000"},
+		{gcraConfig(GCRAParameters{Limit: 1, Period: century, Burst: 2}), "span of the burst ceil(burst*P/L)", "6311520000000"},
+		{logConfig(SlidingWindowLogParameters{Limit: 10_001, Window: time.Second}), "limit", "10001"},
 	} {
 		_, err := NewRateLimitPolicy(c.config)
 		var out *algorithm.RangeError
@@ -241,6 +289,15 @@ func TestFingerprint(t *testing.T) {
 		"shifted digits": {Capacity: 102, RefillTokens: 2, RefillPeriod: time.Second},
 	} {
 		note(name, bucketConfig(p))
+	}
+	note("log", logConfig(SlidingWindowLogParameters{Limit: 10, Window: time.Minute}))
+	note("log limit", logConfig(SlidingWindowLogParameters{Limit: 11, Window: time.Minute}))
+	for name, p := range map[string]GCRAParameters{
+		"gcra": {Limit: 2, Period: time.Second, Burst: 10}, "gcra burst": {Limit: 2, Period: time.Second, Burst: 11},
+		"gcra limit": {Limit: 3, Period: time.Second, Burst: 10}, "gcra period": {Limit: 2, Period: 2 * time.Second, Burst: 10},
+		"gcra, burst and limit swapped": {Limit: 10, Period: time.Second, Burst: 2},
+	} {
+		note(name, gcraConfig(p))
 	}
 	base := mustPolicy(t, goodConfig()).Fingerprint()
 	if f := mustPolicy(t, edit(func(c *RateLimitPolicyConfig) { c.Revision, c.ID = 4, "other" })).Fingerprint(); f != base {

@@ -94,7 +94,8 @@ const (
 	// CodeProgramFailed (Uncertain): any other error reply.
 	CodeProgramFailed
 
-	// CodeWrongType (Mismatched): WRONGTYPE.
+	// CodeWrongType (Mismatched): WRONGTYPE, or a value of a form that is not this program's; nothing was
+	// changed.
 	CodeWrongType
 	// CodeReply (Mismatched): the reply is not what the protocol or the program allows.
 	CodeReply

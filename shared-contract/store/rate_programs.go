@@ -8,6 +8,7 @@ const (
 	maxNow        = 1 << 42
 	maxRegression = 86_400_000
 	maxSliding    = maxExact / 1_000_000
+	maxLog        = 10_000
 )
 
 func identityField() Field {
@@ -67,5 +68,17 @@ var (
 		integerField("capacity", "tokens", 1, maxExact),
 		integerField("numerator", "tokens", 1, maxExact),
 		integerField("denominator", "ms", 1, maxHorizon),
+	)
+	// RateGCRAV1 is GCRA; limit units are due each period ms, in lowest terms, and up to burst may come
+	// at once. The limit of its reply is the burst.
+	RateGCRAV1 = rateProgram("rate-gcra", "units", maxExact,
+		integerField("limit", "units", 1, maxExact),
+		integerField("period", "ms", 1, maxHorizon),
+		integerField("burst", "units", 1, maxExact),
+	)
+	// RateSlidingLogV1 is the sliding window log. It keeps a sorted set; the others keep a hash.
+	RateSlidingLogV1 = rateProgram("rate-sliding-log", "units", maxLog,
+		integerField("limit", "units", 1, maxLog),
+		integerField("window", "ms", 1, maxHorizon),
 	)
 )

@@ -51,6 +51,14 @@ func policySet(t testing.TB) *ratelimit.PolicySet {
 			ID: "search", Revision: 2, Algorithm: ratelimit.AlgorithmSlidingWindowCounter, MaxCost: 1,
 			Parameters: ratelimit.SlidingWindowCounterParameters{Limit: 30, Window: 10 * time.Second},
 		},
+		{
+			ID: "uploads", Revision: 4, Algorithm: ratelimit.AlgorithmGCRA, MaxCost: 3,
+			Parameters: ratelimit.GCRAParameters{Limit: 10, Period: time.Minute, Burst: 4},
+		},
+		{
+			ID: "payments", Revision: 5, Algorithm: ratelimit.AlgorithmSlidingWindowLog, MaxCost: 1,
+			Parameters: ratelimit.SlidingWindowLogParameters{Limit: 100, Window: time.Hour},
+		},
 	} {
 		c.CleanupGrace, c.MaxClockRegression, c.FailurePolicy = time.Minute, 2*time.Second, ratelimit.FailClosed
 		p, err := ratelimit.NewRateLimitPolicy(c)
@@ -432,7 +440,9 @@ func TestPolicies(t *testing.T) {
 	want := `{"defaultPolicyId":"api-default","policies":[` +
 		`{"id":"api-default","revision":1,"algorithm":"token-bucket","parameters":{"capacity":100,"refillTokens":50,"refillPeriodMillis":1000},"maxCost":10,` + rest + `"CERTAIN","default":true},` +
 		`{"id":"login","revision":3,"algorithm":"fixed-window","parameters":{"limit":5,"windowMillis":60000},"maxCost":2,` + rest + `"CERTAIN","default":false},` +
-		`{"id":"search","revision":2,"algorithm":"sliding-window-counter","parameters":{"limit":30,"windowMillis":10000},"maxCost":1,` + rest + `"APPROXIMATE_ALGORITHM","default":false}]}` + "\n"
+		`{"id":"payments","revision":5,"algorithm":"sliding-window-log","parameters":{"limit":100,"windowMillis":3600000},"maxCost":1,` + rest + `"CERTAIN","default":false},` +
+		`{"id":"search","revision":2,"algorithm":"sliding-window-counter","parameters":{"limit":30,"windowMillis":10000},"maxCost":1,` + rest + `"APPROXIMATE_ALGORITHM","default":false},` +
+		`{"id":"uploads","revision":4,"algorithm":"gcra","parameters":{"limit":10,"periodMillis":60000,"burst":4},"maxCost":3,` + rest + `"CERTAIN","default":false}]}` + "\n"
 	if w.Code != 200 || w.Body.String() != want {
 		t.Errorf("%d\n%s want\n%s", w.Code, w.Body, want)
 	}
@@ -459,9 +469,10 @@ func TestConfigNamesEveryFault(t *testing.T) {
 // TestOverTheWire holds the answers through a real server, where net/http has its own say.
 func TestOverTheWire(t *testing.T) {
 	t.Parallel()
-	gone := make(chan struct{})
+	asked, gone := make(chan struct{}), make(chan struct{})
 	server := httptest.NewServer(handler(t, config(t, func(ctx context.Context, r ratelimit.RateLimitRequest) (ratelimit.Outcome, error) {
 		if r.Cost == 10 {
+			close(asked)
 			<-ctx.Done() // the caller goes away
 			close(gone)
 			return ratelimit.Indeterminate{PolicyID: r.PolicyID, RetryAfter: time.Second}, nil
@@ -475,7 +486,10 @@ func TestOverTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	time.AfterFunc(20*time.Millisecond, cancel)
+	go func() {
+		<-asked
+		cancel()
+	}()
 	if response, err := server.Client().Do(r); err == nil {
 		_ = response.Body.Close()
 		t.Error("an answer although the caller went away")

@@ -28,14 +28,17 @@ type Policy struct {
 	Default                  bool       `json:"default"`
 }
 
-// Parameters are those of one algorithm: limit and windowMillis of a window, the other three of a
-// token bucket. None of them is ever 0, so an absent one is one that the algorithm does not have.
+// Parameters are those of one algorithm: limit and windowMillis of a window or log, capacity,
+// refillTokens and refillPeriodMillis of a token bucket, limit, periodMillis and burst of GCRA. None of
+// them is ever 0, so an absent one is one that the algorithm does not have.
 type Parameters struct {
 	Limit              int64 `json:"limit,omitempty"`
 	WindowMillis       int64 `json:"windowMillis,omitempty"`
 	Capacity           int64 `json:"capacity,omitempty"`
 	RefillTokens       int64 `json:"refillTokens,omitempty"`
 	RefillPeriodMillis int64 `json:"refillPeriodMillis,omitempty"`
+	PeriodMillis       int64 `json:"periodMillis,omitempty"`
+	Burst              int64 `json:"burst,omitempty"`
 }
 
 // Policies gives the JSON shape of a policy set.
@@ -66,6 +69,10 @@ func presentParameters(parameters ratelimit.Parameters) Parameters {
 		return Parameters{Limit: p.Limit, WindowMillis: p.Window.Milliseconds()}
 	case ratelimit.TokenBucketParameters:
 		return Parameters{Capacity: p.Capacity, RefillTokens: p.RefillTokens, RefillPeriodMillis: p.RefillPeriod.Milliseconds()}
+	case ratelimit.GCRAParameters:
+		return Parameters{Limit: p.Limit, PeriodMillis: p.Period.Milliseconds(), Burst: p.Burst}
+	case ratelimit.SlidingWindowLogParameters:
+		return Parameters{Limit: p.Limit, WindowMillis: p.Window.Milliseconds()}
 	}
 	return Parameters{}
 }

@@ -2,7 +2,8 @@
 // versioned Lua programs, parses their replies, and says of every failure what is known about it.
 //
 // [Store] is the persistence port over one Redis server; [EdgeRateLimiter] is the rate-limit port
-// over any store.Store; [Simulation] evaluates at given times on keys of its own.
+// over any store.Store; [Simulation] evaluates at given times on keys of its own; [Cache] is the cache
+// port over a store of its own, which is never the limiter's.
 //
 // # R1
 //

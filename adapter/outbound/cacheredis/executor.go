@@ -99,6 +99,9 @@ func (s *Store) eval(ctx context.Context, descriptor *store.Program, keys []stri
 	command := make([]any, 0, 3+len(keys)+len(args))
 	command = append(command, "EVALSHA", program.SHA1, len(keys))
 	for _, key := range keys {
+		if err := store.CheckKey(key); err != nil {
+			return refuse("%w", err)
+		}
 		command = append(command, s.prefix+key)
 	}
 	clock := descriptor.ClockIndex()

@@ -218,6 +218,9 @@ func healthy(c *fakeConn, args []string) bool {
 			delete(s.keys, key)
 		}
 		return c.send(fmt.Sprintf(":%d\r\n", removed))
+	case "SET":
+		s.keys[args[1]] = true
+		return c.send("+OK\r\n")
 	case "EVALSHA":
 		if !s.known[args[1]] {
 			return c.send("-NOSCRIPT No matching script. Please use EVAL.\r\n")
@@ -233,8 +236,25 @@ func healthy(c *fakeConn, args []string) bool {
 	}
 	s.keys[args[3]] = true
 	for _, p := range lua.Programs() {
-		if (p.Source == args[1] || p.SHA1 == args[1]) && len(p.Descriptor.Reply) == 1 {
+		if p.Source != args[1] && p.SHA1 != args[1] {
+			continue
+		}
+		switch p.Descriptor {
+		case store.StoreIncrByV1:
 			return c.send(":1\r\n")
+		case store.CacheReplaceV1:
+			return c.send(bulk("APPLIED"))
+		case store.CacheDeleteV1:
+			delete(s.keys, args[3])
+			return c.send(bulk("APPLIED"))
+		case store.BreakerAcquireV1:
+			delete(s.keys, args[3]) // It writes nothing while the breaker is closed.
+			return c.send(multi("CALL", "closed", fakeNow, fakeNow, 0, 0, 0))
+		case store.BreakerRecordV1:
+			return c.send(multi("COUNTED", "closed", "closed", fakeNow, fakeNow, 0, 0))
+		case store.BreakerReadV1:
+			delete(s.keys, args[3])
+			return c.send(multi("READ", "closed", fakeNow, fakeNow, 0, 0, 0, 0))
 		}
 	}
 	return c.send(allowed(args))
@@ -255,6 +275,20 @@ func seven(status string, n ...int64) string {
 	fmt.Fprintf(&b, "*%d\r\n%s", 1+len(n), bulk(status))
 	for _, v := range n {
 		fmt.Fprintf(&b, ":%d\r\n", v)
+	}
+	return b.String()
+}
+
+// multi is an array of texts and integers.
+func multi(values ...any) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "*%d\r\n", len(values))
+	for _, v := range values {
+		if text, ok := v.(string); ok {
+			b.WriteString(bulk(text))
+		} else {
+			fmt.Fprintf(&b, ":%d\r\n", v)
+		}
 	}
 	return b.String()
 }

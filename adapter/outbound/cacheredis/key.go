@@ -9,6 +9,7 @@ import (
 	"hash"
 	"sync"
 
+	"github.com/edgelimit/edgelimit/shared-contract/breaker"
 	"github.com/edgelimit/edgelimit/shared-contract/ratelimit"
 )
 
@@ -17,11 +18,15 @@ const MaxNamespaceBytes = 64
 
 // Capabilities, kinds and the prefix of every physical key.
 const (
-	keyPrefix      = "edgelimit"
-	capabilityRate = "rate"
-	kindState      = "state"
-	kindSimulation = "sim"
-	kindProbe      = "probe"
+	keyPrefix         = "edgelimit"
+	capabilityRate    = "rate"
+	capabilityCache   = "cache"
+	capabilityStore   = "store"
+	capabilityBreaker = "breaker"
+	kindState         = "state"
+	kindSimulation    = "sim"
+	kindEntry         = "entry"
+	kindProbe         = "probe"
 )
 
 // KeyBuilder makes physical keys: prefix, namespace, capability, region, kind and digest, joined by
@@ -60,14 +65,17 @@ func NewKeyBuilder(namespace string, secret []byte) (*KeyBuilder, error) {
 	return b, nil
 }
 
-func checkNamespace(namespace string) error {
-	if namespace == "" || len(namespace) > MaxNamespaceBytes {
-		return fmt.Errorf("cacheredis: namespace of %d characters, want 1..%d", len(namespace), MaxNamespaceBytes)
+func checkNamespace(namespace string) error { return checkWord("namespace", namespace) }
+
+// checkWord holds a part of a physical key that people choose to its form, in which no colon is.
+func checkWord(what, word string) error {
+	if word == "" || len(word) > MaxNamespaceBytes {
+		return fmt.Errorf("cacheredis: %s of %d characters, want 1..%d", what, len(word), MaxNamespaceBytes)
 	}
-	for i := range len(namespace) {
-		c := namespace[i]
+	for i := range len(word) {
+		c := word[i]
 		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '.' && c != '_' && c != '-' {
-			return fmt.Errorf("cacheredis: namespace has the character %q, want A-Z a-z 0-9 . _ -", c)
+			return fmt.Errorf("cacheredis: %s has the character %q, want A-Z a-z 0-9 . _ -", what, c)
 		}
 	}
 	return nil
@@ -113,6 +121,16 @@ func (b *KeyBuilder) rateKeys(policy *ratelimit.RateLimitPolicy, kind string) po
 	input = appendField(input, policy.Algorithm().String())
 	return policyKeys{
 		builder: b, prefix: b.prefix(capabilityRate, string(policy.ID()), kind), input: input,
+	}
+}
+
+// breakerKeys makes keys for digest(policyId, policyRevision, "circuit-breaker", resourceDigest).
+func (b *KeyBuilder) breakerKeys(policy *breaker.Policy, kind string) policyKeys {
+	input := appendField(nil, policy.ID())
+	input = appendField(input, fmt.Sprint(policy.Revision()))
+	input = appendField(input, "circuit-breaker")
+	return policyKeys{
+		builder: b, prefix: b.prefix(capabilityBreaker, string(policy.ID()), kind), input: input,
 	}
 }
 

@@ -93,12 +93,13 @@ func TestEveryCode(t *testing.T) {
 		store.CodePersistence:     unavailable(ratelimit.UnavailablePersistence),
 		store.CodeReplicas:        unavailable(ratelimit.UnavailableReplicas),
 		store.CodeBusy:            unavailable(ratelimit.UnavailableBusy),
-		// No store may say these of a command that left nothing spent; the least that can be said of it
-		// is what the certainty says.
-		store.CodeInvalid:       unavailable(ratelimit.UnavailableConnection),
-		store.CodeProgramFailed: unavailable(ratelimit.UnavailableConnection),
-		store.CodeWrongType:     unavailable(ratelimit.UnavailableConnection),
-		store.CodeReply:         unavailable(ratelimit.UnavailableConnection),
+		// These say that the call itself was wrong, or that the store says what it may not.
+		store.CodeNotInteger:    incompatible(ratelimit.IncompatibleProgram),
+		store.CodeOutOfRange:    incompatible(ratelimit.IncompatibleProgram),
+		store.CodeInvalid:       incompatible(ratelimit.IncompatibleProgram),
+		store.CodeProgramFailed: incompatible(ratelimit.IncompatibleProgram),
+		store.CodeWrongType:     incompatible(ratelimit.IncompatibleProgram),
+		store.CodeReply:         incompatible(ratelimit.IncompatibleProgram),
 	}
 	codes := 0
 	for code := store.Code(0); code == store.CodeInvalid || code.String() != "invalid"; code++ {
@@ -201,6 +202,14 @@ func TestArguments(t *testing.T) {
 			c.ID, c.Revision, c.Algorithm = "bucket", 7, ratelimit.AlgorithmTokenBucket
 			c.Parameters = ratelimit.TokenBucketParameters{Capacity: 100, RefillTokens: 50, RefillPeriod: time.Second}
 		}),
+		policy(t, func(c *ratelimit.RateLimitPolicyConfig) {
+			c.ID, c.Revision, c.Algorithm = "spaced", 8, ratelimit.AlgorithmGCRA
+			c.Parameters = ratelimit.GCRAParameters{Limit: 50, Period: time.Second, Burst: 100}
+		}),
+		policy(t, func(c *ratelimit.RateLimitPolicyConfig) {
+			c.ID, c.Revision, c.Algorithm = "log", 9, ratelimit.AlgorithmSlidingWindowLog
+			c.Parameters = ratelimit.SlidingWindowLogParameters{Limit: 10_000, Window: time.Hour}
+		}),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -214,6 +223,8 @@ func TestArguments(t *testing.T) {
 		{"login", store.RateFixedWindowV1, 5, []int64{10, 1000, 60_000, 2000, 5, 0}},
 		{"sliding", store.RateSlidingCounterV1, 9_007_199_254, []int64{9_007_199_254, 3_155_760_000_000, 3_155_760_000_000, 86_400_000, 9_007_199_254, 0}},
 		{"bucket", store.RateTokenBucketV1, 1, []int64{100, 1, 20, 60_000, 2000, 1, 0}},
+		{"spaced", store.RateGCRAV1, 2, []int64{1, 20, 100, 60_000, 2000, 2, 0}},
+		{"log", store.RateSlidingLogV1, 3, []int64{10_000, 3_600_000, 60_000, 2000, 3, 0}},
 	} {
 		f := storeAnswers(store.Reply{}, nil)
 		l := limiterFor(t, f, func(c *LimiterConfig) { c.Policies = set })
@@ -254,7 +265,7 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%s: arguments (-want +got):\n%s", row.policy, diff)
 		}
 		p := set.Get(row.policy)
-		tag := map[ratelimit.PolicyID]string{"login": "fw", "sliding": "sc", "bucket": "tb"}[row.policy]
+		tag := map[ratelimit.PolicyID]string{"login": "fw", "sliding": "sc", "bucket": "tb", "spaced": "gc", "log": "sl"}[row.policy]
 		if want := fmt.Sprintf("1:%s:%d:%s", tag, p.Revision(), p.Fingerprint()); call.args[0] != want {
 			t.Errorf("%s: identity %v, want %s", row.policy, call.args[0], want)
 		}

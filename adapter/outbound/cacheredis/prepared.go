@@ -37,6 +37,15 @@ func prepare(builder *KeyBuilder, policy *ratelimit.RateLimitPolicy, kind string
 		p.fixed = []any{
 			identity("tb"), encodeInteger(parameters.Capacity), encodeInteger(rate.Numerator), encodeInteger(rate.Denominator),
 		}
+	case ratelimit.GCRAParameters:
+		rate := parameters.Arithmetic(clock).Rate()
+		p.program = store.RateGCRAV1
+		p.fixed = []any{
+			identity("gc"), encodeInteger(rate.Numerator), encodeInteger(rate.Denominator), encodeInteger(parameters.Burst),
+		}
+	case ratelimit.SlidingWindowLogParameters:
+		p.program = store.RateSlidingLogV1
+		p.fixed = []any{identity("sl"), encodeInteger(parameters.Limit), encodeInteger(parameters.Window.Milliseconds())}
 	}
 	p.fixed = append(p.fixed, tail...)
 	return p

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/edgelimit/edgelimit/shared-contract/algorithm"
+	"github.com/edgelimit/edgelimit/shared-contract/cache"
 	"github.com/edgelimit/edgelimit/shared-contract/store"
 )
 
@@ -131,20 +133,33 @@ func (s *Store) look(ctx context.Context) error {
 	return nil
 }
 
-// probe runs one program on a scratch key of its own, reads back that the key has a finite lifetime,
-// and removes it.
+// probe runs one program on a scratch key of its own, reads back that what it leaves has a finite
+// lifetime, and removes it.
 func (s *Store) probe(ctx context.Context, descriptor *store.Program) error {
 	probe := probeOf(descriptor)
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // crypto/rand.Read never fails.
-	key := fmt.Sprintf("%s:%s:%s:%s:%s:%x", keyPrefix, s.readiness.namespace, capabilityRate, descriptor.ID(), kindProbe, random)
+	// An ACL may give a user the keys of one capability alone.
+	key := fmt.Sprintf("%s:%s:%s:%s:%s:%x", keyPrefix, s.readiness.namespace, probe.capability, descriptor.ID(), kindProbe, random)
+	physical := s.prefix + key // Eval puts the prefix before its keys, command does not.
+	if probe.seed != "" {
+		err := s.timed(ctx, func(ctx context.Context) error {
+			if _, _, failure := s.command(ctx, "set", []any{"SET", physical, probe.seed, "NX", "PX", probeLifetime.Milliseconds()}); failure != nil {
+				return failure
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
 	err := s.timed(ctx, func(ctx context.Context) error {
 		reply, err := s.eval(ctx, descriptor, []string{key}, probe.args)
 		if err != nil {
 			return err
 		}
 		if reply.At(0) != probe.first {
-			return fmt.Errorf("replied %v on a new key, want %v", reply.At(0), probe.first)
+			return fmt.Errorf("replied %v on a scratch key, want %v", reply.At(0), probe.first)
 		}
 		return nil
 	})
@@ -152,17 +167,14 @@ func (s *Store) probe(ctx context.Context, descriptor *store.Program) error {
 		return err
 	}
 	err = s.timed(ctx, func(ctx context.Context) error {
-		reply, _, failure := s.command(ctx, "pttl", []any{"PTTL", key})
+		reply, _, failure := s.command(ctx, "pttl", []any{"PTTL", physical})
 		if failure != nil {
 			return failure
 		}
-		if ttl := reply.At(0); ttl.Kind != store.ValueInteger || ttl.Int <= 0 {
-			return errors.New("left a key without a finite lifetime")
-		}
-		return nil
+		return probe.after.check(reply.At(0))
 	})
 	removed := s.timed(ctx, func(ctx context.Context) error {
-		if _, _, failure := s.command(ctx, "del", []any{"DEL", key}); failure != nil {
+		if _, _, failure := s.command(ctx, "del", []any{"DEL", physical}); failure != nil {
 			return failure
 		}
 		return nil
@@ -177,24 +189,98 @@ func (s *Store) timed(ctx context.Context, f func(ctx context.Context) error) er
 	return f(ctx)
 }
 
-// probeCase is how a program is tried: arguments that make it write, and the first value of its reply.
+// probeLifetime is that of what a probe puts at its scratch key beforehand.
+const probeLifetime = 10 * time.Second
+
+// residue is what a program must leave at the scratch key of its probe.
+type residue uint8
+
+const (
+	_ residue = iota // the invalid zero value
+	// residueExpires is a key with a finite lifetime.
+	residueExpires
+	// residueNone is no key.
+	residueNone
+)
+
+// check judges the reply to PTTL.
+func (r residue) check(ttl store.Value) error {
+	switch {
+	case r == residueExpires && ttl.Kind == store.ValueInteger && ttl.Int > 0:
+		return nil
+	case r == residueNone && ttl == store.Integer(-2):
+		return nil
+	case r == residueNone:
+		return errors.New("left a key that it should have removed")
+	}
+	return errors.New("left a key without a finite lifetime")
+}
+
+// probeCase is how a program is tried: arguments that make it do what it is for, so that a user who may
+// not do it is found before the first call.
 type probeCase struct {
-	args  []any
-	first store.Value
+	capability string      // of the scratch key
+	seed       string      // what stands at the key beforehand; "" is nothing
+	args       []any       // of the program
+	first      store.Value // the first value of its reply
+	after      residue     // what it leaves
+}
+
+// probeToken is that of the entry that probes of cache programs find.
+const probeToken = cache.Token("probe-probe-probe-prob")
+
+// breakerProbeToken is that of the permit that probes of breaker programs are asked with.
+const breakerProbeToken = "00000000000000000000000000000000"
+
+// breakerProbe is a policy that two failures trip, for a second each, then a program's own arguments
+// and the clock.
+func breakerProbe(own ...any) []any {
+	args := []any{
+		"1:cb:1:probe", int64(2), int64(0), int64(0), int64(0), int64(0), int64(1000), int64(1), int64(1000), int64(1), int64(0), int64(0),
+	}
+	return append(append(args, own...), int64(0))
 }
 
 // probeOf gives the trial of a program, or nil where there is none.
 func probeOf(descriptor *store.Program) *probeCase {
-	allowed := store.Text("ALLOWED")
+	rate := func(args ...any) *probeCase {
+		return &probeCase{capability: capabilityRate, args: args, first: store.Text("ALLOWED"), after: residueExpires}
+	}
+	entry := encodeEntry(probeToken, "probe")
 	switch descriptor {
 	case store.RateFixedWindowV1:
-		return &probeCase{[]any{"1:fw:1:probe", int64(1), int64(1000), int64(0), int64(0), int64(1), int64(0)}, allowed}
+		return rate("1:fw:1:probe", int64(1), int64(1000), int64(0), int64(0), int64(1), int64(0))
 	case store.RateSlidingCounterV1:
-		return &probeCase{[]any{"1:sc:1:probe", int64(1), int64(1000), int64(0), int64(0), int64(1), int64(0)}, allowed}
+		return rate("1:sc:1:probe", int64(1), int64(1000), int64(0), int64(0), int64(1), int64(0))
 	case store.RateTokenBucketV1:
-		return &probeCase{[]any{"1:tb:1:probe", int64(1), int64(1), int64(1000), int64(0), int64(0), int64(1), int64(0)}, allowed}
+		return rate("1:tb:1:probe", int64(1), int64(1), int64(1000), int64(0), int64(0), int64(1), int64(0))
+	case store.RateGCRAV1:
+		return rate("1:gc:1:probe", int64(1), int64(1000), int64(1), int64(0), int64(0), int64(1), int64(0))
+	case store.RateSlidingLogV1:
+		return rate("1:sl:1:probe", int64(1), int64(1000), int64(0), int64(0), int64(1), int64(0))
+	case store.BreakerAcquireV1:
+		return &probeCase{
+			capability: capabilityBreaker, args: breakerProbe(breakerProbeToken), first: store.Text("CALL"), after: residueNone,
+		}
+	case store.BreakerRecordV1:
+		return &probeCase{
+			capability: capabilityBreaker, args: breakerProbe("CALL", breakerProbeToken, int64(0), algorithm.MaxNowMillis, "FAILURE"),
+			first: store.Text("COUNTED"), after: residueExpires,
+		}
+	case store.BreakerReadV1:
+		return &probeCase{capability: capabilityBreaker, args: breakerProbe(), first: store.Text("READ"), after: residueNone}
 	case store.StoreIncrByV1:
-		return &probeCase{[]any{int64(1), int64(1000)}, store.Integer(1)}
+		return &probeCase{capability: capabilityStore, args: []any{int64(1), int64(1000)}, first: store.Integer(1), after: residueExpires}
+	case store.CacheReplaceV1:
+		return &probeCase{
+			capability: capabilityCache, seed: entry, args: []any{string(probeToken), entry, probeLifetime.Milliseconds()},
+			first: store.Text("APPLIED"), after: residueExpires,
+		}
+	case store.CacheDeleteV1:
+		return &probeCase{
+			capability: capabilityCache, seed: entry, args: []any{string(probeToken)},
+			first: store.Text("APPLIED"), after: residueNone,
+		}
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func TestBecomesReady(t *testing.T) {
 	s := unreadyStore(t, address, func(c *StoreConfig) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 	s.Start()
 	s.Start()
-	waitReason(t, s, "program rate-fixed-window-v1", "connect", "refused")
+	waitReason(t, s, "program ", "connect", "refused")
 	wantFailure(t, evalOnce(t, s, testTimeout), store.NotSent, store.CodeNotReady)
 
 	server := startFakeAt(t, address, nil)
@@ -111,7 +111,9 @@ func TestBecomesReady(t *testing.T) {
 	count := 0
 	probed.Range(func(key, _ any) bool {
 		count++
-		if text, _ := key.(string); !strings.HasPrefix(text, "edgelimit:test:rate:rate-") || !strings.Contains(text, ":probe:") {
+		text, _ := key.(string)
+		parts := strings.Split(text, ":")
+		if len(parts) != 6 || parts[0] != "edgelimit" || parts[1] != "test" || !strings.HasPrefix(parts[3], parts[2]+"-") || parts[4] != "probe" {
 			t.Errorf("scratch key %q", key)
 		}
 		return true
@@ -169,6 +171,14 @@ func TestReasons(t *testing.T) {
 		"no key": {
 			arrange: func(s *fakeServer) { s.on("PTTL", replies(":-2\r\n")) }, words: []string{"without a finite lifetime"},
 		},
+		"key that should be gone": {
+			config:  func(c *StoreConfig) { c.Programs = []*store.Program{store.CacheDeleteV1} },
+			arrange: func(s *fakeServer) { s.on("PTTL", replies(":5\r\n")) }, words: []string{"cache-delete-v1", "should have removed"},
+		},
+		"scratch key cannot be made": {
+			config:  func(c *StoreConfig) { c.Programs = store.CachePrograms() },
+			arrange: func(s *fakeServer) { s.on("SET", replies("-NOPERM x\r\n")) }, words: []string{"program cache-delete-v1", "set", "permission"},
+		},
 		"lifetime cannot be read": {
 			arrange: func(s *fakeServer) { s.on("PTTL", replies("-NOPERM x\r\n")) }, words: []string{"pttl", "permission"},
 		},
@@ -189,7 +199,7 @@ func TestReasons(t *testing.T) {
 			t.Parallel()
 			server := startFake(t)
 			row.arrange(server)
-			var change []func(c *StoreConfig)
+			change := []func(c *StoreConfig){func(c *StoreConfig) { c.Programs = store.RatePrograms() }}
 			if row.config != nil {
 				change = append(change, row.config)
 			}

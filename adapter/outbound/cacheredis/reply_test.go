@@ -41,7 +41,7 @@ func TestParseReply(t *testing.T) {
 		{"$0\r\n\r\n", []store.Value{s("")}, false},
 		{"$-1\r\n", []store.Value{store.Nil()}, false},
 		{"$2\r\n\r\n\r\n", []store.Value{s("\r\n")}, false},
-		{"$65536\r\n" + long + "\r\n", []store.Value{s(long)}, false},
+		{bulk(long), []store.Value{s(long)}, false},
 		{"+" + long + "\r\n", []store.Value{s(long)}, false},
 		{"*0\r\n", nil, true},
 		{"*1\r\n:1\r\n", []store.Value{n(1)}, true},
@@ -60,7 +60,7 @@ func TestParseReply(t *testing.T) {
 		"", "\r\n", ":", ":\r\n", ":1", ":1\r", ":1\n", ":1\r\n:2\r\n", ":01\r\n", ":-0\r\n", ":-\r\n", ":+1\r\n", ":1e3\r\n", ":1.5\r\n", ": 1\r\n",
 		":9223372036854775808\r\n", ":-9223372036854775808\r\n", ":99999999999999999999\r\n", ":999999999999999999999\r\n",
 		"+OK", "+OK\r\n+OK\r\n", "+" + long + "x\r\n",
-		"$", "$\r\n", "$1\r\n", "$1\r\nx", "$1\r\nx\r", "$1\r\nx\n\n", "$1\r\nxx\r\n", "$2\r\nx\r\n", "$-2\r\n", "$-1\r\nx", "$65537\r\n" + long + "x\r\n",
+		"$", "$\r\n", "$1\r\n", "$1\r\nx", "$1\r\nx\r", "$1\r\nx\n\n", "$1\r\nxx\r\n", "$2\r\nx\r\n", "$-2\r\n", "$-1\r\nx", bulk(long + "x"),
 		"$9223372036854775807\r\nx\r\n", "$01\r\nx\r\n",
 		"*", "*\r\n", "*-1\r\n", "*9\r\n" + strings.Repeat(":1\r\n", 9), "*1\r\n", "*1\r\n*0\r\n", "*1\r\n-ERR\r\n", "*0\r\n:1\r\n", "*2\r\n:1\r\n", "*1\r\n:1\r\n:1\r\n",
 		"*9223372036854775807\r\n", "-ERR", "-ERR\r\n-ERR\r\n", "x\r\n", "_\r\n", ",1\r\n", "#t\r\n", "%0\r\n", "~0\r\n", ">0\r\n", "=5\r\ntxt:x\r\n", "(1\r\n",
@@ -199,7 +199,11 @@ func TestParseDecision(t *testing.T) {
 		{decisionRow{"", [6]int64{now, now, 10, 9, 0, now + 1}}, false},
 		{decisionRow{"ALLOWED ", [6]int64{now, now, 10, 9, 0, now + 1}}, false},
 	} {
-		d, err := parseDecision(row.reply(), p, 1)
+		cost := int64(1)
+		if row.status == "DENIED" {
+			cost = 5
+		}
+		d, err := parseDecision(row.reply(), p, cost)
 		if (err == nil) != row.ok {
 			t.Errorf("%v: %v", row.decisionRow, err)
 		}
@@ -215,6 +219,19 @@ func TestParseDecision(t *testing.T) {
 		want.Status, _ = algorithm.ParseStatus(row.status)
 		if d != want {
 			t.Errorf("%v was read as %v", row.decisionRow, d)
+		}
+	}
+	// What was admitted is gone from what remains, and what was denied does not fit into it.
+	for cost := int64(1); cost <= 5; cost++ {
+		for remaining := range int64(11) {
+			_, err := parseDecision(decisionRow{"ALLOWED", [6]int64{now, now, 10, remaining, 0, now + 1}}.reply(), p, cost)
+			if (err == nil) != (remaining <= 10-cost) {
+				t.Errorf("cost %d was admitted with %d remaining: %v", cost, remaining, err)
+			}
+			_, err = parseDecision(decisionRow{"DENIED", [6]int64{now, now, 10, remaining, 1, now + 1}}.reply(), p, cost)
+			if (err == nil) != (remaining < cost) {
+				t.Errorf("cost %d was denied with %d remaining: %v", cost, remaining, err)
+			}
 		}
 	}
 	// Every position of another kind, and every arity.

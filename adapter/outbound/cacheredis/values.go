@@ -143,7 +143,8 @@ func (s *Store) IncrBy(ctx context.Context, key string, delta int64, ttl time.Du
 }
 
 // Del removes keys; see store.Store. One DEL for each key, sent together: on a cluster keys of
-// different slots cannot share one.
+// different slots cannot share one. Where all of them failed in one way the error says so; where some
+// did, it is Uncertain.
 func (s *Store) Del(ctx context.Context, keys ...string) (int64, error) {
 	const op = "del"
 	if err := store.CheckKeys(keys); err != nil {
@@ -172,24 +173,20 @@ func (s *Store) Del(ctx context.Context, keys ...string) (int64, error) {
 	}
 	var removed int64
 	var first *store.Error
-	refused := 0
+	done, alike := 0, true
 	for _, command := range raw {
-		reply, failure := s.read(op, command.Val())
-		switch n := reply.At(0); {
-		case failure != nil:
-			if failure.Certainty == store.Refused {
-				refused++
-			}
-			if first == nil {
-				first = failure
-			}
-		case n.Kind != store.ValueInteger:
-			return removed, unexpectedReply(op)
+		n, failure := s.removal(op, command.Val())
+		switch {
+		case failure == nil:
+			removed += n
+			done++
+		case first == nil:
+			first = failure
 		default:
-			removed += n.Int
+			alike = alike && failure.Certainty == first.Certainty
 		}
 	}
-	if first != nil && refused < len(keys) {
+	if first != nil && (done > 0 || !alike) {
 		// Some keys are gone, whatever became of the others.
 		return removed, &store.Error{Op: op, Certainty: store.Uncertain, Code: first.Code, Err: first.Err}
 	}
@@ -197,4 +194,16 @@ func (s *Store) Del(ctx context.Context, keys ...string) (int64, error) {
 		return 0, first
 	}
 	return removed, nil
+}
+
+// removal reads the reply to the DEL of one key.
+func (s *Store) removal(op string, raw []byte) (int64, *store.Error) {
+	reply, failure := s.read(op, raw)
+	if failure != nil {
+		return 0, failure
+	}
+	if n := reply.At(0); len(raw) > 0 && raw[0] == ':' && (n == store.Integer(0) || n == store.Integer(1)) {
+		return n.Int, nil
+	}
+	return 0, unexpectedReply(op)
 }

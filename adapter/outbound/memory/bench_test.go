@@ -16,6 +16,8 @@ func ample(b *testing.B) []*ratelimit.RateLimitPolicy {
 		newPolicy(b, "fixed-window", ratelimit.FixedWindowParameters{Limit: limit, Window: time.Hour}, limit),
 		newPolicy(b, "sliding-window-counter", ratelimit.SlidingWindowCounterParameters{Limit: limit, Window: time.Hour}, limit),
 		newPolicy(b, "token-bucket", ratelimit.TokenBucketParameters{Capacity: limit, RefillTokens: 1000, RefillPeriod: time.Second}, limit),
+		newPolicy(b, "gcra", ratelimit.GCRAParameters{Limit: 1000, Period: time.Second, Burst: limit}, limit),
+		newPolicy(b, "sliding-window-log", ratelimit.SlidingWindowLogParameters{Limit: 10_000, Window: time.Millisecond}, 10_000),
 	}
 }
 

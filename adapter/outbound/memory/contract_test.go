@@ -65,5 +65,13 @@ func (b *inspected) state(_ testing.TB, p *ratelimit.RateLimitPolicy, subject ra
 	if !ok {
 		return ""
 	}
+	l := b.limiters[p]
+	if c := l.compiled[p]; c.logged() {
+		k := key{digest: subject.Bytes(), policy: c.index}
+		shard := &l.shards[l.shardOf(&k)]
+		shard.mu.Lock()
+		defer shard.mu.Unlock()
+		return fmt.Sprintf("%d %+v", s.expiresAt, shard.logs.entries(s.count, true))
+	}
 	return fmt.Sprintf("%+v", s)
 }

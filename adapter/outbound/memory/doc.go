@@ -1,10 +1,16 @@
-// Package memory is the rate-limit port inside one process, over the arithmetic of
-// shared-contract/algorithm. It is the embedded default of samples and tests, and a provider of its
-// own where one process is the whole fleet.
+// Package memory is the ports inside one process, over the arithmetic of shared-contract/algorithm. It
+// is the embedded default of samples and tests, and a provider of its own where one process is the
+// whole fleet.
+//
+// [EdgeRateLimiter] is the rate-limit port, made for speed. [Store] is the persistence port, with a
+// [Handler] in Go for every program of shared-contract/store: what runs over a Redis runs over it
+// unchanged, to the last character of what is answered and stored. [Cache] is the cache port; it
+// shares nothing with the other two.
 //
 // # What it is not
 //
-// It is not distributed: each [EdgeRateLimiter] counts for itself, and its state ends with it. It is
+// It is not distributed: each [EdgeRateLimiter] and each [Store] counts for itself, and its state
+// ends with it. It is
 // no fallback for a store that is down; nothing chooses it but configuration. It does not persist,
 // deduplicate evaluations or combine policies.
 //
@@ -20,6 +26,20 @@
 // call can be made to do is thereby bounded: some removals from heaps, one shard's rebuilding, and at
 // the capacity one look at each of at most 1,024 shards.
 //
+// The state of a sliding window log has one entry of 24 bytes for each admission that its window
+// holds, beside about 150 bytes more than other states: so 240 kB at the greatest limit of 10,000, and
+// 24 GB for 100,000 subjects that all use it up. MaxKeys counts subjects and not entries, since a
+// subject that was admitted once must not be refused for what others keep: where subjects are not
+// trusted, MaxKeys * limit * 24 bytes is the bound to plan with. A log's memory grows with use, shrinks
+// with the next admission after it fell below a quarter, and goes with its state.
+//
+// A Store holds at most StoreConfig.MaxKeys keys in the same way, refuses new ones beyond it with
+// store.CodeCapacity, and is behind one lock. A key exists at the very millisecond of its expiry and
+// is gone one later, as on Redis.
+//
+// A Cache holds at most CacheConfig.MaxEntries entries and MaxBytes bytes of keys and values, and never
+// refuses: at a bound entries that have expired go, then the one that was used least recently.
+//
 // # Time
 //
 // The clock is read once per decision, under the lock of the shard, so that concurrent calls decide
@@ -33,8 +53,9 @@
 //
 // # Errors
 //
-// The constructor reports everything that is wrong with its configuration at once. Evaluate fails
-// with *ratelimit.InvalidRequestError alone.
+// The constructors report everything that is wrong with their configuration at once. Evaluate fails
+// with *ratelimit.InvalidRequestError alone, the methods of a Store with store.ErrNotFound or a
+// *store.Error.
 //
 // A runnable example stands in docs/examples/monolith.
 package memory

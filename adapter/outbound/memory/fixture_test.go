@@ -48,6 +48,10 @@ func newPolicy(t testing.TB, id string, parameters ratelimit.Parameters, maxCost
 		config.Algorithm = ratelimit.AlgorithmSlidingWindowCounter
 	case ratelimit.TokenBucketParameters:
 		config.Algorithm = ratelimit.AlgorithmTokenBucket
+	case ratelimit.GCRAParameters:
+		config.Algorithm = ratelimit.AlgorithmGCRA
+	case ratelimit.SlidingWindowLogParameters:
+		config.Algorithm = ratelimit.AlgorithmSlidingWindowLog
 	}
 	p, err := ratelimit.NewRateLimitPolicy(config)
 	if err != nil {
@@ -108,9 +112,22 @@ func verify(t testing.TB, l *EdgeRateLimiter) {
 			t.Errorf("shard %d: %d entries, %d in order, %d in index", i, n, len(s.order), len(s.index))
 		}
 		earliest := int64(never)
+		places := map[int64]bool{}
+		for _, place := range s.logs.free {
+			if places[place] || s.logs.rings[place].slots != nil {
+				t.Errorf("shard %d: place %d is free twice or holds memory", i, place)
+			}
+			places[place] = true
+		}
 		for position := range s.entries {
 			e := &s.entries[position]
 			earliest = min(earliest, e.state.expiresAt)
+			if e.key.logged() {
+				if places[e.state.count] || s.logs.rings[e.state.count].count == 0 {
+					t.Errorf("shard %d: entry %d has the place %d, which is another's or empty", i, position, e.state.count)
+				}
+				places[e.state.count] = true
+			}
 			if int(s.order[e.place]) != position {
 				t.Errorf("shard %d: entry %d says place %d, which holds %d", i, position, e.place, s.order[e.place])
 			}
@@ -120,6 +137,9 @@ func verify(t testing.TB, l *EdgeRateLimiter) {
 			if e.place > 0 && s.expiry(int(e.place-1)/2) > e.state.expiresAt {
 				t.Errorf("shard %d: entry %d expires before the one above it", i, position)
 			}
+		}
+		if len(places) != len(s.logs.rings) {
+			t.Errorf("shard %d: %d logs, of which %d are held or free", i, len(s.logs.rings), len(places))
 		}
 		if s.earliest.Load() != earliest {
 			t.Errorf("shard %d: earliest %d, want %d", i, s.earliest.Load(), earliest)

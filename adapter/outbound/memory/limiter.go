@@ -20,7 +20,8 @@ type Config struct {
 	// Clock reads the time; nil means time.Now. It is called with a lock held, so it must be quick and
 	// must not call the limiter.
 	Clock func() time.Time
-	// MaxKeys bounds the live states over all policies, 1..MostKeys. A state takes about 200 bytes.
+	// MaxKeys bounds the live states over all policies, 1..MostKeys. A state takes about 200 bytes. That
+	// of a sliding window log counts as one and takes more: see the package's Bounds.
 	MaxKeys int
 	// UnavailableRetryAfter is the hint in Unavailable where no true time is known. At least 1 ms.
 	UnavailableRetryAfter time.Duration

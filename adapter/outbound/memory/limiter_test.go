@@ -190,6 +190,9 @@ func TestDecisionDoesNotAllocate(t *testing.T) {
 		ratelimit.FixedWindowParameters{Limit: 1000, Window: time.Hour},
 		ratelimit.SlidingWindowCounterParameters{Limit: 1000, Window: time.Hour},
 		ratelimit.TokenBucketParameters{Capacity: 1000, RefillTokens: 1000, RefillPeriod: time.Hour},
+		ratelimit.GCRAParameters{Limit: 1000, Period: time.Hour, Burst: 1000},
+		// A log allocates where it grows: here ten times in two thousand calls.
+		ratelimit.SlidingWindowLogParameters{Limit: 1000, Window: time.Hour},
 	} {
 		p := newPolicy(t, "p", parameters, 1000)
 		l := newLimiter(t, 10, clock.now, p)

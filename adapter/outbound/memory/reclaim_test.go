@@ -158,6 +158,8 @@ func TestExpiredSubjectsLeaveNoMemory(t *testing.T) {
 		"fixed-window":           ratelimit.FixedWindowParameters{Limit: 10, Window: time.Minute},
 		"sliding-window-counter": ratelimit.SlidingWindowCounterParameters{Limit: 10, Window: time.Minute},
 		"token-bucket":           ratelimit.TokenBucketParameters{Capacity: 10, RefillTokens: 10, RefillPeriod: time.Minute},
+		"gcra":                   ratelimit.GCRAParameters{Limit: 10, Period: time.Minute, Burst: 10},
+		"sliding-window-log":     ratelimit.SlidingWindowLogParameters{Limit: 10, Window: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPolicy(t, "p", parameters, 10)
@@ -241,6 +243,8 @@ func TestRandomTrafficKeepsInvariants(t *testing.T) {
 		newPolicy(t, "fixed", ratelimit.FixedWindowParameters{Limit: 3, Window: 50 * time.Millisecond}, 3),
 		newPolicy(t, "counter", ratelimit.SlidingWindowCounterParameters{Limit: 3, Window: 700 * time.Millisecond}, 3),
 		newPolicy(t, "bucket", ratelimit.TokenBucketParameters{Capacity: 3, RefillTokens: 1, RefillPeriod: 300 * time.Millisecond}, 3),
+		newPolicy(t, "gcra", ratelimit.GCRAParameters{Limit: 1, Period: 300 * time.Millisecond, Burst: 3}, 3),
+		newPolicy(t, "log", ratelimit.SlidingWindowLogParameters{Limit: 3, Window: 700 * time.Millisecond}, 3),
 	}
 	crowded := newLimiter(t, 2000, clock.now, policies...)
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -249,7 +253,7 @@ func TestRandomTrafficKeepsInvariants(t *testing.T) {
 		subject int
 	}
 	alone := map[pair]*EdgeRateLimiter{}
-	for i := range 30_000 {
+	for i := range 50_000 {
 		step := time.Duration(rng.IntN(40)) * time.Millisecond
 		if rng.IntN(10) == 0 {
 			step = -step

@@ -39,6 +39,9 @@ type key struct {
 	policy uint32
 }
 
+// logged reports whether the key is that of a log.
+func (k key) logged() bool { return k.policy&logMark != 0 }
+
 // entry is a state with its place in the order of expiry.
 type entry struct {
 	key   key
@@ -61,16 +64,17 @@ const (
 const smallest = 8
 
 // shard holds a part of the states. Entries lie dense in one slice; index finds them by key; order is
-// a heap of their positions by expiry.
+// a heap of their positions by expiry; logs holds what the states of logs have beside them.
 type shard struct {
 	mu       sync.Mutex
 	budget   *budget
 	index    map[key]uint32
 	entries  []entry
 	order    []uint32
+	logs     logs
 	turn     int // which neighbour's turn it is to be swept
 	earliest atomic.Int64
-	_        [40]byte // keeps the locks of neighbours on cache lines of their own
+	_        [56]byte // keeps the locks of neighbours on cache lines of their own
 }
 
 func (s *shard) init(b *budget) {
@@ -103,17 +107,29 @@ func (s *shard) decide(clock func() time.Time, a *ask, placed bool) reply {
 		r.verdict = verdictDeadline
 	} else {
 		var after state
-		r.decision, after = a.policy.decide(before, present, now, a.cost)
+		var step algorithm.SlidingLogStep
+		if a.policy.logged() {
+			r.decision, step = a.policy.decideLog(s.logs.entries(before.count, present), now, a.cost)
+			after = state{last: step.Entry.At, count: before.count, expiresAt: step.ExpiresAt}
+		} else {
+			r.decision, after = a.policy.decide(before, present, now, a.cost)
+		}
 		switch {
 		case r.decision.Status != algorithm.StatusAllowed:
 		case present:
 			s.update(position, after)
 		case placed || s.budget.take():
+			if a.policy.logged() {
+				after.count = s.logs.open()
+			}
 			s.insert(a.key, after)
 			placed = false
 		default:
 			r.verdict = verdictFull
 			return r
+		}
+		if a.policy.logged() && r.decision.Status == algorithm.StatusAllowed {
+			s.logs.advance(after.count, step, a.policy.log.Limit)
 		}
 		s.reclaim(now, ownReclaim)
 		s.turn++
@@ -198,6 +214,9 @@ func (s *shard) removeEarliest() {
 		s.entries[s.order[0]].place = 0
 		s.sink(0)
 	}
+	if s.entries[gone].key.logged() {
+		s.logs.close(s.entries[gone].state.count)
+	}
 	delete(s.index, s.entries[gone].key)
 	if int(gone) != last {
 		s.entries[gone] = s.entries[last]
@@ -224,4 +243,5 @@ func (s *shard) shrink() {
 		index[entries[i].key] = uint32(i)
 	}
 	s.index, s.entries, s.order = index, entries, order
+	s.logs.compact(entries)
 }
