@@ -17,6 +17,9 @@
 // From the host's graph it takes, each if it is there, a *slog.Logger, a metric.MeterProvider and a
 // trace.TracerProvider. Nothing global is used.
 //
+// [CircuitBreakerFromHost] does the same for a circuit breaker, from a section and with a connection of
+// its own; docs/circuit-breaker.md says what it gives.
+//
 // # Lifecycle
 //
 // fx makes the limiter for the first consumer that takes any of the four. Its OnStart begins to look

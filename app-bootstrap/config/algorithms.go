@@ -61,6 +61,27 @@ var registry = []algorithmEntry{
 			}
 		},
 	},
+	{
+		algorithm: ratelimit.AlgorithmGCRA,
+		parameters: []parameter{
+			{"limit", kindInteger, "1..9007199254740991, less with some periods", "Of gcra: the units that each period brings, evenly spaced."},
+			{"period", kindDuration, periodSpan, "The time that limit units take to come."},
+			{"burst", kindInteger, "1..9007199254740991, less with some rates", "The units that can be admitted at once."},
+		},
+		build: func(v values) ratelimit.Parameters {
+			return ratelimit.GCRAParameters{Limit: v.integer("limit"), Period: v.duration("period"), Burst: v.integer("burst")}
+		},
+	},
+	{
+		algorithm: ratelimit.AlgorithmSlidingWindowLog,
+		parameters: []parameter{
+			{"limit", kindInteger, "1..10000", "Of a log: the units that any window admits, exactly; as many entries are kept for a subject."},
+			{"window", kindDuration, periodSpan, "The window's length."},
+		},
+		build: func(v values) ratelimit.Parameters {
+			return ratelimit.SlidingWindowLogParameters{Limit: v.integer("limit"), Window: v.duration("window")}
+		},
+	},
 }
 
 // algorithmWords lists the words of the registry behind an invalid first one.

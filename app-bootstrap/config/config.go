@@ -10,8 +10,10 @@ import (
 
 // Config is everything that edgelimit can be told.
 type Config struct {
-	RateLimit RateLimit
-	Service   Service
+	RateLimit      RateLimit
+	CircuitBreaker CircuitBreaker
+	Cache          CacheRedis
+	Service        Service
 }
 
 // Provider says where decisions are made.
@@ -72,22 +74,23 @@ type RateLimit struct {
 	UnavailableRetryAfter time.Duration // the hint of Unavailable and Indeterminate, 1ms..1h
 }
 
-// Redis is app.rate-limit.redis. Password and TLS are read for the redis provider only.
+// Redis is a connection of its own to one Redis. Of app.rate-limit.redis, Password and TLS are read for
+// the redis provider only.
 type Redis struct {
 	Address        string // host:port; empty where the provider is another and none is configured
 	Username       string
 	Password       Secret
 	Database       int
 	TLS            *tls.Config   `json:"-"` // nil is plaintext
-	CommandTimeout time.Duration // bounds everything that one evaluation does, 1ms..10s
+	CommandTimeout time.Duration // bounds everything that one operation does, 1ms..10s
 	PoolSize       int
 }
 
-// Key is app.rate-limit.key.
+// Key says how the physical keys of a connection are made.
 type Key struct {
 	Namespace string
-	// Secret keys all digests. Zero is possible with the memory provider only, and means a random
-	// one of the process.
+	// Secret keys all digests. Zero is possible for the limiter with the memory provider only, and means
+	// a random one of the process.
 	Secret Secret
 }
 

@@ -17,14 +17,15 @@ type decoder struct {
 	report
 	how      strictness
 	values   values            // what was given, by path
-	policies map[string]values // what was given, by ID and key
+	policies map[string]values // what was given of rate-limit policies, by ID and key
+	breakers map[string]values // the same of circuit-breaker policies
 	read     func(path string, limit int64) ([]byte, error)
 }
 
 func newDecoder(how strictness) *decoder {
 	return &decoder{
 		report: report{origins: make(map[string]string)},
-		how:    how, values: make(values), policies: make(map[string]values), read: readFile,
+		how:    how, values: make(values), policies: make(map[string]values), breakers: make(map[string]values), read: readFile,
 	}
 }
 
@@ -50,7 +51,7 @@ func (d *decoder) node(n *node, path string, content any, policy string, into va
 	}
 	section, ok := content.(map[string]any)
 	if !ok {
-		if n.path == pathTLS {
+		if isTLS(n.path) {
 			d.add(path, "is %s, want a section with enabled and the names of files", describe(content))
 			return
 		}
@@ -66,9 +67,9 @@ func (d *decoder) node(n *node, path string, content any, policy string, into va
 		switch {
 		case child == nil:
 			d.unknown(n, childPath, key, policy)
-		case n.path == policiesPath:
+		case d.policiesAt(n.path) != nil:
 			own := make(values)
-			d.policies[key] = own
+			d.policiesAt(n.path)[key] = own
 			if section[key] != nil {
 				d.node(child, childPath, section[key], showKey(key), own)
 			}
@@ -79,7 +80,7 @@ func (d *decoder) node(n *node, path string, content any, policy string, into va
 }
 
 func (d *decoder) value(f *field, path string, content any, policy string, into values) {
-	if f.path == pathAddress {
+	if leaf(f.path) == "address" {
 		if _, several := content.([]any); several {
 			d.add(path, "is a list, want %s: %s", f.want(), oneServer)
 			return
@@ -103,8 +104,8 @@ const oneServer = "cluster and sentinel are not supported in this revision"
 var topology = regexp.MustCompile(`(?i)sentinel|cluster|addresses|addrs|nodes|hosts|seeds|master-?name|replica`)
 
 func (d *decoder) unknown(section *node, path, key, policy string) {
-	if section.path == rateLimitPath+".redis" && topology.MatchString(key) {
-		d.add(path, "is no known key: %s; %s takes one host:port", oneServer, pathAddress)
+	if redisSection(section.path) && topology.MatchString(key) {
+		d.add(path, "is no known key: %s; %s takes one host:port", oneServer, section.path+".address")
 		return
 	}
 	d.add(path, "is no known key; the nearest is %s", nearest(section.path, key, policy))

@@ -1,12 +1,13 @@
-// Package config turns koanf configuration into typed, judged settings of the limiter and of the
-// standalone service.
+// Package config turns koanf configuration into typed, judged settings of the limiter, of a cache and
+// of the standalone service.
 //
 // There are two ways in. A host application hands over its own koanf, which is read strictly below
 // our sections and nowhere else; the standalone program is given a file, the environment and flags,
 // and there everything unknown is an error:
 //
 //	cfg, err := config.RateLimitFromKoanf(k)                     // app.rate-limit of a host
-//	cfg, err := config.FromKoanf(k)                              // and app.service
+//	cfg, err := config.CacheFromKoanf(k)                         // app.cache.redis
+//	cfg, err := config.FromKoanf(k)                              // both, and app.service
 //	cfg, err := config.Load(config.Source{File: "edgelimit.yaml", Environ: os.Environ()})
 //
 // # Errors
@@ -23,9 +24,9 @@
 //
 // # Where things are
 //
-// The keys stand in one table (keys.go), the algorithms and their parameters in another
-// (algorithms.go). Decoding, the environment, [Reference] and docs/configuration.md all come from
-// these two.
+// The keys stand in tables (keys.go, cachekeys.go, and connection.go for what every connection to a
+// Redis has), the algorithms and their parameters in another (algorithms.go). Decoding, the
+// environment, [Reference] and docs/configuration.md all come from these.
 //
 // # Concurrency
 //

@@ -1,10 +1,11 @@
 package config
 
 import (
+	"slices"
 	"time"
 )
 
-// The two sections, and where policies stand.
+// The sections, and where policies stand.
 const (
 	rateLimitPath = "app.rate-limit"
 	servicePath   = "app.service"
@@ -19,9 +20,6 @@ const (
 	pathProvider        = rateLimitPath + ".provider"
 	pathDefaultPolicy   = rateLimitPath + ".default-policy"
 	pathAddress         = rateLimitPath + ".redis.address"
-	pathUsername        = rateLimitPath + ".redis.username"
-	pathPassword        = rateLimitPath + ".redis.password"
-	pathPasswordFile    = rateLimitPath + ".redis.password-file"
 	pathCommandTimeout  = rateLimitPath + ".redis.command-timeout"
 	pathTLS             = rateLimitPath + ".redis.tls"
 	pathHMACSecret      = rateLimitPath + ".key.hmac-secret"
@@ -49,7 +47,7 @@ const (
 )
 
 // rateLimitFields are the keys of app.rate-limit but those of policies.
-var rateLimitFields = []*field{
+var rateLimitFields = slices.Concat([]*field{
 	{
 		path: pathEnabled, kind: kindBoolean, required: "where the section is there",
 		about: "Turns the limiter on. Off means no connection, no goroutine and no port in the graph; the rest of the section is then checked for unknown keys and wrong types only.",
@@ -74,54 +72,11 @@ var rateLimitFields = []*field{
 		path: rateLimitPath + ".unavailable-retry-after", kind: kindDuration, def: time.Second, low: hintLow, high: hintHigh,
 		about: "When callers are told to ask again after an outcome that is no decision, where the exact time is not known.",
 	},
-	{
-		path: pathAddress, kind: kindText, low: 1, high: 512, required: redisOnly, allowed: "one host:port",
-		about: "The Redis that instances coordinate through. One server: cluster and sentinel are not supported in this revision.",
-	},
-	{
-		path: pathUsername, kind: kindText, high: 512, def: "",
-		about: "The ACL user. Needs a password.",
-	},
-	{
-		path: pathPassword, kind: kindSecret, high: maxSecretBytes, def: "",
-		about: "The password. Not together with password-file.",
-	},
-	{
-		path: pathPasswordFile, kind: kindFile, high: maxPathBytes, def: "", allowed: oneNewline,
-		about: "The file that holds the password, at most 4096 bytes.",
-	},
-	{
-		path: rateLimitPath + ".redis.database", kind: kindInteger, def: int64(0), low: 0, high: 65535,
-		about: "The number of the database.",
-	},
-	{
-		path: pathTLS + ".enabled", kind: kindBoolean, def: false,
-		about: "Speaks TLS 1.2 or later to Redis. The other keys of this section are judged only where it is true.",
-	},
-	{
-		path: pathTLS + ".ca-file", kind: kindFile, high: maxPathBytes, def: "",
-		about: "PEM certificates that are trusted instead of the system's.",
-	},
-	{
-		path: pathTLS + ".cert-file", kind: kindFile, high: maxPathBytes, def: "",
-		about: "PEM certificate of this client. Together with key-file.",
-	},
-	{
-		path: pathTLS + ".key-file", kind: kindFile, high: maxPathBytes, def: "",
-		about: "PEM private key of this client. Together with cert-file.",
-	},
-	{
-		path: pathTLS + ".server-name", kind: kindText, high: 253, def: "",
-		about: "The name that the server's certificate must carry. Empty means the host of address.",
-	},
-	{
-		path: pathCommandTimeout, kind: kindDuration, def: 50 * time.Millisecond, low: ms, high: int64(maxCommandTime),
-		about: "Bounds everything that one evaluation does: queue, pool, dial, handshake and command. A caller that has less time left is refused before anything is sent.",
-	},
-	{
-		path: rateLimitPath + ".redis.pool-size", kind: kindInteger, def: int64(16), low: 1, high: 4096,
-		about: "The greatest number of connections.",
-	},
+}, limiterConnection.fields(
+	"The Redis that instances coordinate through. One server: cluster and sentinel are not supported in this revision.",
+	redisOnly,
+	"Bounds everything that one evaluation does: queue, pool, dial, handshake and command. A caller that has less time left is refused before anything is sent.",
+), []*field{
 	{
 		path: pathNamespace, kind: kindText, low: 1, high: 64, def: "default", allowed: "1..64 characters of a-z A-Z 0-9 . _ -",
 		about: "Keeps the keys of two environments apart that share one Redis.",
@@ -142,7 +97,7 @@ var rateLimitFields = []*field{
 		path: rateLimitPath + ".admission.max-in-flight", kind: kindInteger, def: int64(512), low: 1, high: 1 << 20,
 		about: "The greatest number of evaluations at the same time. More are refused as unavailable at once.",
 	},
-}
+})
 
 // policyFields are the keys that every policy has, whatever its algorithm.
 var policyFields = []*field{
@@ -155,7 +110,7 @@ var policyFields = []*field{
 		about: "How the policy decides, and which of the keys below it takes.",
 	},
 	{
-		path: policyPattern + ".max-cost", kind: kindInteger, def: int64(1), allowed: "1..the policy's limit or capacity",
+		path: policyPattern + ".max-cost", kind: kindInteger, def: int64(1), allowed: "1..the policy's limit, capacity or burst",
 		about: "The greatest cost of one request.",
 	},
 	{

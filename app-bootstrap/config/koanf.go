@@ -8,38 +8,66 @@ import (
 	"github.com/knadh/koanf/v2"
 )
 
-// FromKoanf reads app.rate-limit and app.service from the koanf of a host application. It is strict
-// below these two; everything else in k is the host's and is not looked at. Neither has to be there:
-// without app.rate-limit the limiter is disabled, without app.service its defaults hold.
+// FromKoanf reads app.rate-limit, app.circuit-breaker, app.cache.redis and app.service from the koanf
+// of a host application. It is strict below these; everything else in k is the host's and is not looked at. None
+// has to be there: without app.rate-limit the limiter is disabled, without app.circuit-breaker and
+// app.cache.redis the breaker and the cache,
+// without app.service its defaults hold.
 //
 // k may hold numbers and truth values as texts, as environment variables give them.
 func FromKoanf(k *koanf.Koanf) (Config, error) {
-	return fromKoanf(k, true)
+	return fromKoanf(k, rateLimitPath, breakerPath, cacheRedisPath, servicePath)
 }
 
-// RateLimitFromKoanf is FromKoanf for app.rate-limit alone: what a host has at app.service is its
-// own matter.
+// RateLimitFromKoanf is FromKoanf for app.rate-limit alone: what a host has at app.cache and
+// app.service is its own matter.
 func RateLimitFromKoanf(k *koanf.Koanf) (RateLimit, error) {
-	c, err := fromKoanf(k, false)
+	c, err := fromKoanf(k, rateLimitPath)
 	return c.RateLimit, err
 }
 
-func fromKoanf(k *koanf.Koanf, withService bool) (Config, error) {
+// CacheFromKoanf is FromKoanf for app.cache.redis alone.
+func CacheFromKoanf(k *koanf.Koanf) (CacheRedis, error) {
+	c, err := fromKoanf(k, cacheRedisPath)
+	return c.Cache, err
+}
+
+// CircuitBreakerFromKoanf is FromKoanf for app.circuit-breaker alone.
+func CircuitBreakerFromKoanf(k *koanf.Koanf) (CircuitBreaker, error) {
+	c, err := fromKoanf(k, breakerPath)
+	return c.CircuitBreaker, err
+}
+
+func fromKoanf(k *koanf.Koanf, sections ...string) (Config, error) {
 	d := newDecoder(textual)
 	if k == nil {
 		d.add("app", "there is no koanf to read")
 		return Config{}, d.err()
 	}
 	tree := k.Raw()
-	d.flat(tree, "", rateLimitPath)
 	app, _ := tree["app"].(map[string]any)
-	d.flat(app, "app", leaf(rateLimitPath))
-	limiter := d.rateLimit(d.section(rateLimitPath, app))
-	c := Config{RateLimit: limiter}
-	if withService {
+	var c Config
+	switchable := func(section string) bool {
+		if !slices.Contains(sections, section) {
+			return false
+		}
+		d.flat(tree, "", section)
+		d.flat(app, "app", strings.TrimPrefix(section, "app."))
+		return true
+	}
+	if switchable(rateLimitPath) {
+		c.RateLimit = d.rateLimit(d.section(rateLimitPath, app))
+	}
+	if switchable(breakerPath) {
+		c.CircuitBreaker = d.circuitBreaker(d.section(breakerPath, app))
+	}
+	if switchable(cacheRedisPath) {
+		c.Cache = d.cacheRedis(d.cacheSection(app))
+	}
+	if slices.Contains(sections, servicePath) {
 		// The defaults of a program that is not run are not held against the limiter.
 		if there := d.section(servicePath, app); there {
-			c.Service = d.service(limiter)
+			c.Service = d.service(c.RateLimit)
 		} else {
 			c.Service = d.service(RateLimit{})
 		}

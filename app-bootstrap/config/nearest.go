@@ -20,8 +20,8 @@ func list(n *node) []*node {
 }
 
 // nearest gives the known key that an unknown one most likely means: the closest name, and among
-// equals the one in the same section. section is a path of the schema; policy takes the place of
-// <id> in the answer.
+// equals the one in the same section, and then one of the same subject. section is a path of the
+// schema; policy takes the place of <id> in the answer.
 func nearest(section, key, policy string) string {
 	key = strings.ToLower(key)
 	cost := func(n *node) int {
@@ -32,12 +32,22 @@ func nearest(section, key, policy string) string {
 		if n.path != join(section, leaf(n.path)) {
 			c++
 		}
+		if subject(section) != "" && subject(n.path) != subject(section) {
+			c++
+		}
 		return c
 	}
 	best := slices.MinFunc(allNodes, func(a, b *node) int {
 		return cmp.Or(cmp.Compare(cost(a), cost(b)), cmp.Compare(a.path, b.path))
 	})
 	return strings.Replace(best.path, anyPolicy, cmp.Or(policy, anyPolicy), 1)
+}
+
+// subject is the section right below app in which a path is, "" for app itself.
+func subject(path string) string {
+	_, below, _ := strings.Cut(path, ".")
+	first, _, _ := strings.Cut(below, ".")
+	return first
 }
 
 // distance counts the insertions, deletions and substitutions between two texts, of which only the

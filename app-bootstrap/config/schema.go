@@ -14,7 +14,7 @@ type node struct {
 
 // schema is the tree of all keys, and allFields the same in the order of the tables.
 var (
-	allFields = slices.Concat(rateLimitFields, policyFields, parameterFields(), serviceFields)
+	allFields = slices.Concat(rateLimitFields, policyFields, parameterFields(), breakerFields, breakerPolicyFields, cacheFields, serviceFields)
 	schema    = plant(allFields)
 )
 
@@ -37,7 +37,7 @@ func plant(fields []*field) *node {
 
 // child gives the node of a key, nil where there is none. Every key below policies is a policy.
 func (n *node) child(key string) *node {
-	if n.path == policiesPath {
+	if slices.Contains(policyTrees, n.path) {
 		return n.children[anyPolicy]
 	}
 	return n.children[key]
@@ -56,9 +56,9 @@ func at(path string) *node {
 // hold dots. It gives no field where the path names no key.
 func locate(path string) ([]string, *field) {
 	segments := strings.Split(path, ".")
-	if inside, ok := strings.CutPrefix(path, policiesPath+"."); ok {
+	if tree, inside, ok := inPolicy(path); ok {
 		if cut := strings.LastIndexByte(inside, '.'); cut > 0 {
-			segments = append(strings.Split(policiesPath, "."), inside[:cut], inside[cut+1:])
+			segments = append(strings.Split(tree, "."), inside[:cut], inside[cut+1:])
 		}
 	}
 	return segments, find(segments)

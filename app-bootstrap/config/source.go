@@ -74,8 +74,12 @@ func (d *decoder) load(source Source, content []byte) (Config, error) {
 		}
 	}
 	limiter := d.rateLimit(d.section(rateLimitPath, app))
+	breakers := d.circuitBreaker(d.section(breakerPath, app))
+	d.section(cachePath, app)
+	caches, _ := app[leaf(cachePath)].(map[string]any)
+	_, there := caches[leaf(cacheRedisPath)]
 	d.section(servicePath, app)
-	c := Config{RateLimit: limiter, Service: d.service(limiter)}
+	c := Config{RateLimit: limiter, CircuitBreaker: breakers, Cache: d.cacheRedis(there), Service: d.service(limiter)}
 	if err := d.err(); err != nil {
 		return Config{}, err
 	}
@@ -177,8 +181,8 @@ func (d *decoder) outside(segments []string, f *field, value any, origin string)
 	if f == nil {
 		section, last := strings.Join(segments[:len(segments)-1], "."), segments[len(segments)-1]
 		policy := ""
-		if inside, ok := strings.CutPrefix(section, policiesPath+"."); ok && len(segments) > strings.Count(policiesPath, ".")+2 {
-			section, policy = policyPattern, showKey(inside)
+		if tree, inside, ok := inPolicy(section); ok && len(segments) > strings.Count(tree, ".")+2 {
+			section, policy = join(tree, anyPolicy), showKey(inside)
 		}
 		d.add(path, "is no known key; the nearest is %s", nearest(section, last, policy))
 		return nil, false

@@ -2,81 +2,15 @@ package cli_test
 
 import (
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httputil"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/edgelimit/edgelimit/test/console"
 )
-
-// command is a line of a document, and what it prints.
-type command struct {
-	line   int
-	text   string
-	output string
-}
-
-// commands reads the console blocks of a document. A line that begins with "$ " is a command.
-func commands(t *testing.T, path string) []command {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []command
-	language := ""
-	for i, line := range strings.Split(string(content), "\n") {
-		switch text, isCommand := strings.CutPrefix(line, "$ "); {
-		case strings.HasPrefix(line, "```"):
-			if language != "" {
-				language = ""
-			} else if language = strings.TrimPrefix(line, "```"); language == "" {
-				language = "none"
-			}
-		case language == "console" && isCommand:
-			all = append(all, command{line: i + 1, text: text})
-		case language == "console" && len(all) > 0:
-			all[len(all)-1].output += line + "\n"
-		case strings.Contains(line, "curl -"):
-			t.Errorf("%s:%d: a curl line that no test runs", path, i+1)
-		}
-	}
-	if len(all) == 0 {
-		t.Fatalf("%s has no console blocks", path)
-	}
-	return all
-}
-
-// varying is what differs between two runs: times, and what is counted from them.
-var varying = []struct {
-	form *regexp.Regexp
-	with string
-}{
-	{regexp.MustCompile(`"resetAtMillis":\d{13}`), `"resetAtMillis":T`},
-	{regexp.MustCompile(`"retryAfterMillis":[1-9]\d*`), `"retryAfterMillis":R`},
-	{regexp.MustCompile(`full again at \S+Z`), "full again at T"},
-	{regexp.MustCompile(`(?m)^Date: .*$`), "Date: D"},
-	{regexp.MustCompile(`\r`), ""},
-	{regexp.MustCompile(`(?m)[ \t]+$`), ""},
-}
-
-func settle(output string) string {
-	for _, v := range varying {
-		output = v.form.ReplaceAllString(output, v.with)
-	}
-	output = strings.TrimRight(output, "\n")
-	if head, body, ok := strings.Cut(output, "\n\n"); ok && strings.HasPrefix(head, "HTTP/1.1 ") {
-		lines := strings.Split(head, "\n")
-		slices.Sort(lines[1:]) // the order of headers means nothing
-		output = strings.Join(lines, "\n") + "\n\n" + body
-	}
-	return output
-}
 
 // shell runs the few forms of commands that the documents use, without a shell and without curl, so
 // that the test runs wherever Go does.
@@ -145,67 +79,27 @@ func split(text string) []string {
 
 func (s *shell) curl(words []string) string {
 	s.t.Helper()
-	method, body, url, headers := http.MethodGet, "", "", http.Header{}
-	showHead, discard := false, false
-	for i := 0; i < len(words); i++ {
-		switch word := words[i]; word {
-		case "-s":
-		case "-i":
-			showHead = true
-		case "-o":
-			i++
-			discard = words[i] == "/dev/null"
-		case "-H":
-			i++
-			name, value, _ := strings.Cut(words[i], ": ")
-			headers.Set(name, value)
-		case "-d":
-			i++
-			method, body = http.MethodPost, words[i]
-			if headers.Get("Content-Type") == "" {
-				headers.Set("Content-Type", "application/x-www-form-urlencoded")
+	for i, word := range words {
+		if strings.HasPrefix(word, "http://") {
+			if !strings.HasPrefix(word, "http://127.0.0.1:8080/") {
+				s.t.Fatalf("%s is not the service's", word)
 			}
-		default:
-			if !strings.HasPrefix(word, "http://127.0.0.1:8080/") || url != "" {
-				s.t.Fatalf("curl has no %q here", word)
-			}
-			url = strings.Replace(word, "127.0.0.1:8080", s.address, 1)
+			words[i] = strings.Replace(word, "127.0.0.1:8080", s.address, 1)
 		}
 	}
-	request, err := http.NewRequestWithContext(s.t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
+	var output strings.Builder
+	if err := console.Curl(s.t.Context(), words, &output); err != nil {
 		s.t.Fatal(err)
 	}
-	request.Header = headers
-	transport := &http.Transport{}
-	defer transport.CloseIdleConnections()
-	response, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if showHead {
-		dump, err := httputil.DumpResponse(response, true)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		return string(dump)
-	}
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if discard {
-		return ""
-	}
-	return string(content)
+	return output.String()
 }
 
 // TestDocuments runs every command of the documents and compares what it prints with what they show.
+// Those of README.md are run by test/service, with the program itself.
 func TestDocuments(t *testing.T) {
 	for _, path := range []string{"docs/http-api.md", "docs/cli.md"} {
 		t.Run(path, func(t *testing.T) {
-			all := commands(t, path)
+			all := console.Commands(t, path)
 			// The examples count within one minute. Where that minute ends between two of them, they are
 			// run again from the beginning.
 			for attempt := 1; ; attempt++ {
@@ -225,15 +119,14 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-func runAll(t *testing.T, all []command) (faults []string) {
+func runAll(t *testing.T, all []console.Command) (faults []string) {
 	t.Helper()
 	address, _, stop := serving(t, nil, "--config", serviceExample)
 	defer stop()
 	s := &shell{t: t, address: address, scratch: t.TempDir()}
 	for _, c := range all {
-		got := settle(s.run(c.text))
-		if want := settle(c.output); want != "…" && got != want {
-			faults = append(faults, fmt.Sprintf("%d: %s\ngot\n%s\nwant\n%s", c.line, c.text, got, want))
+		if difference, differs := c.Differs(s.run(c.Text)); differs {
+			faults = append(faults, fmt.Sprintf("%d: %s", c.Line, difference))
 		}
 	}
 	return faults

@@ -30,8 +30,8 @@ policies:
 
   steady rate   what is admitted in the long run, as configured: 5/60s is five in each 60 seconds
   burst         what can be admitted at once
-  worst case    the most that can be admitted in any stretch of time of the policy's own window or
-                refill period, wherever it begins`,
+  worst case    the most that can be admitted in any stretch of time of the policy's own window,
+                period or refill period, wherever it begins`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error { return t.validate(args[0]) },
 	})
@@ -105,6 +105,10 @@ func boundsOf(parameters ratelimit.Parameters) bounds {
 		return bounds{p.Limit, p.Window, 2*p.Limit - 1}
 	case ratelimit.TokenBucketParameters:
 		return bounds{p.RefillTokens, p.RefillPeriod, p.Capacity + p.RefillTokens} // a full bucket, and what comes in
+	case ratelimit.GCRAParameters:
+		return bounds{p.Limit, p.Period, p.Burst + p.Limit}
+	case ratelimit.SlidingWindowLogParameters:
+		return bounds{p.Limit, p.Window, p.Limit}
 	}
 	return bounds{}
 }

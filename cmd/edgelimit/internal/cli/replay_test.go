@@ -26,10 +26,12 @@ func TestReplaySampleLog(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &summary); err != nil {
 		t.Fatal(err)
 	}
-	if summary.Lines != 10_000 || summary.Requests != 10_000 || summary.Unparsed+summary.Late+summary.WithoutSubject != 0 || len(summary.Policies) != 3 {
+	if summary.Lines != 10_000 || summary.Requests != 10_000 || summary.Unparsed+summary.Late+summary.WithoutSubject != 0 || len(summary.Policies) != 5 {
 		t.Errorf("%+v", summary)
 	}
-	counted := make(map[string]*[2]int64) // admitted and denied by policy
+	counted := make(map[string]*[2]int64)    // admitted and denied by policy
+	byPolicy := make(map[string]replay.Line) // of one line of the log
+	var apart comparison
 	for _, p := range summary.Policies {
 		if p.Requests != 10_000 || p.Admitted+p.Denied != 10_000 || p.Denied == 0 || len(p.MostDenied) == 0 {
 			t.Errorf("%+v", p)
@@ -48,6 +50,10 @@ func TestReplaySampleLog(t *testing.T) {
 			t.Fatalf("line %d: %v %s", lines+1, err, scanner.Text())
 		}
 		last = l.TimeMillis
+		if byPolicy[l.PolicyID] = l; len(byPolicy) == len(summary.Policies) {
+			apart.add(t, byPolicy)
+			clear(byPolicy)
+		}
 		if l.Decision.Allowed {
 			counted[l.PolicyID][0]--
 		} else {
@@ -59,8 +65,32 @@ func TestReplaySampleLog(t *testing.T) {
 			t.Errorf("%s: summary and lines differ by %v", id, left)
 		}
 	}
-	if lines != 30_000 {
+	if lines != 50_000 {
 		t.Errorf("%d lines", lines)
+	}
+	// README.md and docs/guarantees.md give these figures.
+	if want := (comparison{compared: 10_000, falseDenials: 171, falseAdmissions: 8}); apart != want {
+		t.Errorf("the counter is apart from the log in %+v, want %+v", apart, want)
+	}
+}
+
+// comparison counts in how many decisions the sliding window counter differs from the log.
+type comparison struct{ compared, falseDenials, falseAdmissions int }
+
+// add takes the decisions of one line of the log by policy, and holds GCRA to the token bucket.
+func (c *comparison) add(t *testing.T, decisions map[string]replay.Line) {
+	t.Helper()
+	gcra, bucket := *decisions["bursts-gcra"].Decision, *decisions["bursts"].Decision
+	if gcra.PolicyID = bucket.PolicyID; gcra != bucket {
+		t.Fatalf("GCRA decides %+v, the token bucket %+v", gcra, bucket)
+	}
+	counter, log := decisions["per-hour"].Decision.Allowed, decisions["per-hour-exact"].Decision.Allowed
+	c.compared++
+	switch {
+	case log && !counter:
+		c.falseDenials++
+	case counter && !log:
+		c.falseAdmissions++
 	}
 }
 

@@ -149,6 +149,16 @@ search                1  sliding-window-counter     30       30/10s     30      
 	if r.code != 0 || strings.Join(strings.Fields(r.stdout), " ") != strings.Join(strings.Fields(want), " ") {
 		t.Errorf("%d\n%swant\n%s", r.code, r.stdout, want)
 	}
+	five := run(t, "", nil, "policy", "validate", replayExample)
+	for _, row := range []string{
+		"bursts 1 token-bucket 30 1/2s 30 1 31 in any 2s", "bursts-gcra 1 gcra 30 1/2s 30 1 31 in any 2s",
+		"per-hour 1 sliding-window-counter 60 60/3600s 60 1 119 in any 1h", "per-hour-exact 1 sliding-window-log 60 60/3600s 60 1 60 in any 1h",
+		"per-minute * 1 fixed-window 20 20/60s 20 1 40 in any 1m",
+	} {
+		if text := strings.Join(strings.Fields(five.stdout), " "); !strings.Contains(text, row) {
+			t.Errorf("no %q in\n%s", row, five.stdout)
+		}
+	}
 	bad := write(t, "bad.yaml", `
 app:
   rate-limit:

@@ -94,6 +94,25 @@ func fixedWindowModel(t *testing.T, limit, windowSeconds int64) figures {
 	})
 }
 
+// logModel keeps the times of what it admitted.
+func logModel(t *testing.T, limit, windowSeconds int64) figures {
+	t.Helper()
+	admitted := map[string][]int64{}
+	return model(t, windowSeconds, func(h hit) bool {
+		live := int64(0)
+		for _, second := range admitted[h.host] {
+			if second > h.second-windowSeconds {
+				live++
+			}
+		}
+		if live == limit {
+			return false
+		}
+		admitted[h.host] = append(admitted[h.host], h.second)
+		return true
+	})
+}
+
 // tokenBucketModel gives one token each secondsPerToken. It counts in seconds of refill, in which
 // nothing has to be divided: a request takes secondsPerToken of them.
 func tokenBucketModel(t *testing.T, capacity, secondsPerToken int64) figures {

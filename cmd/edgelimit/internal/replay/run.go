@@ -16,8 +16,9 @@ type Simulator interface {
 	EvaluateAt(ctx context.Context, at time.Time, request ratelimit.RateLimitRequest) (ratelimit.Outcome, error)
 }
 
-// evaluationTime is how long one evaluation may take.
-const evaluationTime = 10 * time.Second
+// evaluationTime is how long one evaluation may take. It is above the greatest command timeout, with
+// less than which left a provider sends nothing.
+const evaluationTime = 20 * time.Second
 
 // cost is what each request costs.
 const cost = 1

@@ -50,10 +50,14 @@ func TestSampleLog(t *testing.T) {
 			models[string(p.ID())] = fixedWindowModel(t, parameters.Limit, parameters.Window.Milliseconds()/1000)
 		case ratelimit.TokenBucketParameters:
 			models[string(p.ID())] = tokenBucketModel(t, parameters.Capacity, parameters.RefillPeriod.Milliseconds()/parameters.RefillTokens/1000)
+		case ratelimit.GCRAParameters:
+			models[string(p.ID())] = tokenBucketModel(t, parameters.Burst, parameters.Period.Milliseconds()/parameters.Limit/1000)
+		case ratelimit.SlidingWindowLogParameters:
+			models[string(p.ID())] = logModel(t, parameters.Limit, parameters.Window.Milliseconds()/1000)
 		case ratelimit.SlidingWindowCounterParameters:
 		}
 	}
-	if len(models) != 2 {
+	if len(models) != 4 {
 		t.Fatalf("%d models", len(models))
 	}
 	for _, got := range summary.Policies {

@@ -58,7 +58,7 @@ type PolicySummary struct {
 
 // Window is a stretch of time that is aligned to the epoch.
 type Window struct {
-	Kind       string `json:"kind"` // "window" or "refill-period": which of the policy's parameters gives its length
+	Kind       string `json:"kind"` // "window", "period" or "refill-period": which of the policy's parameters gives its length
 	Millis     int64  `json:"lengthMillis"`
 	FromMillis int64  `json:"fromMillis"`
 	Requests   int64  `json:"requests"`

@@ -44,6 +44,10 @@ func windowOf(parameters ratelimit.Parameters) (kind string, length time.Duratio
 		return "window", p.Window
 	case ratelimit.TokenBucketParameters:
 		return "refill-period", p.RefillPeriod
+	case ratelimit.GCRAParameters:
+		return "period", p.Period
+	case ratelimit.SlidingWindowLogParameters:
+		return "window", p.Window
 	}
 	return "minute", time.Minute
 }
