@@ -115,6 +115,23 @@ var rules = []rule{
 		scope: production,
 	},
 	{
+		name:   "the rate limiter's runtime knows no cache",
+		who:    []string{"./app-bootstrap/composition/...", "./app-bootstrap/service/...", "./cmd/...", "./adapter/inbound/..."},
+		forbid: []string{"./shared-contract/cache/failopen/...", "./app-bootstrap/caching/..."},
+		why:    "limits fail closed on a connection of their own; a cache may lose what it holds and fails open",
+		// The provider's package holds both ports, so the port itself is reached through it; these are not.
+		transitive: true, scope: production,
+	},
+	{
+		name:   "nothing puts a fallback store together by itself",
+		who:    []string{"./..."},
+		except: []string{"./shared-contract/store/fallback/...", "./docs/...", "./test/..."},
+		forbid: []string{"./shared-contract/store/fallback/..."},
+		why:    "limits fail closed; whoever wants a second store to serve chooses it, and counts what it over-admits",
+		// Neither may it be brought along.
+		transitive: true, scope: production,
+	},
+	{
 		name:   "app-bootstrap does not import programs or examples",
 		who:    []string{"./app-bootstrap/..."},
 		forbid: []string{"./cmd/...", "./docs/..."},

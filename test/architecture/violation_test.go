@@ -49,6 +49,9 @@ func TestTheEngineSeesViolations(t *testing.T) {
 		{"outbound adapters import shared-contract and lua", listed{
 			ImportPath: in("adapter/outbound/cacheredis"), Imports: []string{in("lua"), in("cmd/edgelimit/internal/x")},
 		}},
+		{"the rate limiter's runtime knows no cache", listed{
+			ImportPath: in("app-bootstrap/composition"), Deps: []string{"fmt", in("shared-contract/cache/failopen")},
+		}},
 		{"app-bootstrap does not import programs or examples", listed{
 			ImportPath: in("app-bootstrap"), Imports: []string{in("cmd/edgelimit/internal/x")},
 		}},

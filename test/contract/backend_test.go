@@ -49,7 +49,7 @@ func newBench(t testing.TB, address string) *bench {
 
 // removeAll leaves nothing of the namespace behind on a shared server.
 func (b *bench) removeAll(t testing.TB) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	keys := b.client.Scan(ctx, 0, "edgelimit:"+b.namespace+":*", 1000).Iterator()
 	for keys.Next(ctx) {
 		if err := b.client.Del(ctx, keys.Val()).Err(); err != nil {
@@ -74,7 +74,7 @@ func (b *bench) limiter(t testing.TB, policies ...*ratelimit.RateLimitPolicy) ra
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	store.Start()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := store.WaitReady(ctx); err != nil {
 		t.Fatalf("not ready: %v", err)
@@ -96,7 +96,12 @@ func (b *bench) key(policy *ratelimit.RateLimitPolicy, subject ratelimit.Subject
 
 func (b *bench) ttl(t testing.TB, policy *ratelimit.RateLimitPolicy, subject ratelimit.SubjectDigest) (time.Duration, bool) {
 	t.Helper()
-	ms, err := b.client.Do(context.Background(), "PTTL", b.key(policy, subject)).Int64()
+	return b.keyTTL(t, b.key(policy, subject))
+}
+
+func (b *bench) keyTTL(t testing.TB, key string) (time.Duration, bool) {
+	t.Helper()
+	ms, err := b.client.Do(t.Context(), "PTTL", key).Int64()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +111,12 @@ func (b *bench) ttl(t testing.TB, policy *ratelimit.RateLimitPolicy, subject rat
 // state describes whatever stands at a subject's key.
 func (b *bench) state(t testing.TB, policy *ratelimit.RateLimitPolicy, subject ratelimit.SubjectDigest) string {
 	t.Helper()
-	ctx, key := context.Background(), b.key(policy, subject)
+	return b.keyState(t, b.key(policy, subject))
+}
+
+func (b *bench) keyState(t testing.TB, key string) string {
+	t.Helper()
+	ctx := t.Context()
 	kind, err := b.client.Type(ctx, key).Result()
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +148,12 @@ func (b *bench) state(t testing.TB, policy *ratelimit.RateLimitPolicy, subject r
 
 func (b *bench) putForeign(t testing.TB, policy *ratelimit.RateLimitPolicy, subject ratelimit.SubjectDigest, kind contracttest.ForeignKind) {
 	t.Helper()
-	ctx, key := context.Background(), b.key(policy, subject)
+	b.putForeignAt(t, b.key(policy, subject), kind)
+}
+
+func (b *bench) putForeignAt(t testing.TB, key string, kind contracttest.ForeignKind) {
+	t.Helper()
+	ctx := t.Context()
 	var err error
 	switch kind {
 	case contracttest.ForeignString:
@@ -165,14 +180,40 @@ func (b *bench) putForeign(t testing.TB, policy *ratelimit.RateLimitPolicy, subj
 
 func (b *bench) corrupt(t testing.TB, policy *ratelimit.RateLimitPolicy, subject ratelimit.SubjectDigest, field, value string) {
 	t.Helper()
-	if err := b.client.HSet(context.Background(), b.key(policy, subject), field, value).Err(); err != nil {
+	if part, ok := findLogPart(policy, field); ok {
+		b.editLog(t, b.key(policy, subject), part, func(member string) string { return part.replaced(member, value) })
+		return
+	}
+	if err := b.client.HSet(t.Context(), b.key(policy, subject), field, value).Err(); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (b *bench) drop(t testing.TB, policy *ratelimit.RateLimitPolicy, subject ratelimit.SubjectDigest, field string) {
 	t.Helper()
-	if err := b.client.HDel(context.Background(), b.key(policy, subject), field).Err(); err != nil {
+	if part, ok := findLogPart(policy, field); ok {
+		b.editLog(t, b.key(policy, subject), part, part.dropped)
+		return
+	}
+	if err := b.client.HDel(t.Context(), b.key(policy, subject), field).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// editLog changes one member of a log, at its score.
+func (b *bench) editLog(t testing.TB, key string, part logPart, edit func(member string) string) {
+	t.Helper()
+	found, err := b.client.ZRangeWithScores(t.Context(), key, part.rank, part.rank).Result()
+	if err != nil || len(found) != 1 {
+		t.Fatalf("member %d of the log: %v, %v", part.rank, found, err)
+	}
+	member := fmt.Sprint(found[0].Member)
+	_, err = b.client.TxPipelined(t.Context(), func(pipe redis.Pipeliner) error {
+		pipe.ZAdd(t.Context(), key, redis.Z{Score: found[0].Score, Member: edit(member)})
+		pipe.ZRem(t.Context(), key, member)
+		return nil
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -194,6 +235,20 @@ func fields(policy *ratelimit.RateLimitPolicy) []contracttest.StateField {
 		return []contracttest.StateField{
 			identity, last, {Name: "t", Max: p.Capacity - 1}, {Name: "r", Max: rate.Denominator - 1}, {Name: "e", Max: algorithm.MaxExact},
 		}
+	case ratelimit.GCRAParameters:
+		rate := p.Arithmetic(policy.Clock()).Rate()
+		return []contracttest.StateField{
+			identity, last,
+			{Name: "a", Max: algorithm.MaxNowMillis + algorithm.MaxHorizonMillis},
+			{Name: "f", Max: rate.Numerator - 1},
+			{Name: "e", Max: algorithm.MaxExact},
+		}
+	case ratelimit.SlidingWindowLogParameters:
+		var all []contracttest.StateField
+		for _, part := range logParts(p) {
+			all = append(all, part.field)
+		}
+		return all
 	}
 	return nil
 }

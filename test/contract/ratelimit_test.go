@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -54,7 +53,7 @@ func TestRedis(t *testing.T) {
 				b := newBench(t, server.Addr)
 				backend := b.backend()
 				backend.Now = func() time.Time {
-					now, err := b.client.Time(context.Background()).Result()
+					now, err := b.client.Time(t.Context()).Result()
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -1,9 +1,9 @@
 package differential
 
 import (
-	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,7 +35,7 @@ func TestInvalidArguments(t *testing.T) {
 				for _, value := range odd {
 					args := m.Args(1, 1)
 					args[i] = value
-					if field.Name == "limit" || field.Name == "capacity" || field.Name == "numerator" || field.Name == "denominator" {
+					if slices.Contains([]string{"limit", "capacity", "burst", "numerator", "denominator", "period"}, field.Name) {
 						args[len(args)-2] = 1
 					}
 					key := p.newKey()
@@ -71,7 +71,7 @@ func TestInvalidArguments(t *testing.T) {
 // TestForeignTypes puts keys of every other type where the state should be: STATE_INCOMPATIBLE, and
 // they stay as they were (casebook 23).
 func TestForeignTypes(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	kinds := map[string]func(c *redis.Client, key string) error{
 		"string":       func(c *redis.Client, key string) error { return c.Set(ctx, key, "x", 0).Err() },
 		"empty string": func(c *redis.Client, key string) error { return c.Set(ctx, key, "", 0).Err() },
@@ -125,57 +125,16 @@ func TestProtocolsAgree(t *testing.T) {
 			}
 			for _, v := range file.Vectors[:12] {
 				m := vectors.Model(program, v.Policy)
-				before := simulated(v.Before, m.Identity)
+				before := simulated(m, v.Before)
 				keys := [2]string{two.newKey(), three.newKey() + ":3"}
-				two.put(t, keys[0], before)
-				three.put(t, keys[1], before)
+				two.put(t, m, keys[0], before)
+				three.put(t, m, keys[1], before)
 				a, b := two.call(t, m, keys[0], m.Args(v.Cost, v.Now)), three.call(t, m, keys[1], m.Args(v.Cost, v.Now))
-				three.put(t, keys[1], nil)
+				three.put(t, m, keys[1], nil)
 				if !reflect.DeepEqual(a.reply, b.reply) || !reflect.DeepEqual(a.hash, b.hash) {
 					t.Errorf("%s: %s: RESP2 %v %v, RESP3 %v %v", lane, v.Name, a.reply, a.hash, b.reply, b.hash)
 				}
 			}
-		}
-	}
-}
-
-// TestOneRead counts the commands of each call in commandstats: one read, one write, PEXPIRE only
-// where the lifetime must move, TYPE only where the read does not explain itself.
-func TestOneRead(t *testing.T) {
-	ctx := context.Background()
-	private := startPrivate(t)
-	p := dial(t, private, 2)
-	for _, program := range vectors.Programs() {
-		file, err := vectors.Load(program)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := vectors.Model(program, file.Vectors[0].Policy)
-		key := p.newKey()
-		count := func(args []any) map[string]int64 {
-			if err := p.client.ConfigResetStat(ctx).Err(); err != nil {
-				t.Fatal(err)
-			}
-			source, _ := lua.Find(m.Program)
-			if err := p.client.Eval(ctx, source.Source, []string{key}, args...).Err(); err != nil {
-				t.Fatal(err)
-			}
-			return commandCounts(t, p.client)
-		}
-		first := count(m.Args(1, 0))
-		want := map[string]int64{"eval": 1, "time": 1, "hmget": 1, "type": 1, "pexpire": 2, "hset": 1}
-		if !reflect.DeepEqual(first, want) {
-			t.Errorf("%s on a new key: %v, want %v", program, first, want)
-		}
-		second := count(m.Args(1, 0))
-		want = map[string]int64{"eval": 1, "time": 1, "hmget": 1, "hset": 1}
-		if !reflect.DeepEqual(second, want) {
-			t.Errorf("%s again: %v, want %v", program, second, want)
-		}
-		denied := count(m.Args(m.Limit(), 0))
-		want = map[string]int64{"eval": 1, "time": 1, "hmget": 1}
-		if !reflect.DeepEqual(denied, want) {
-			t.Errorf("%s denied: %v, want %v", program, denied, want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package differential
 
 import (
-	"context"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,7 +20,7 @@ func startPrivate(t *testing.T) string {
 // and the reading themselves.
 func commandCounts(t *testing.T, client *redis.Client) map[string]int64 {
 	t.Helper()
-	text, err := client.Info(context.Background(), "commandstats").Result()
+	text, err := client.Info(t.Context(), "commandstats").Result()
 	if err != nil {
 		t.Fatal(err)
 	}

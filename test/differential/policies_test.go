@@ -2,7 +2,10 @@ package differential
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 
 	"github.com/edgelimit/edgelimit/shared-contract/algorithm"
 	"github.com/edgelimit/edgelimit/test/model"
@@ -23,7 +26,7 @@ func randomModel(r *rand.Rand) (*model.Model, int64, int64) {
 	for {
 		clock := algorithm.Clock{MaxRegressionMillis: scale(r, 10_000) - 1}
 		clock.GraceMillis = clock.MaxRegressionMillis + scale(r, 100_000) - 1
-		switch r.IntN(3) {
+		switch r.IntN(5) {
 		case 0:
 			p := algorithm.FixedWindow{Limit: scale(r, algorithm.MaxExact), WindowMillis: scale(r, algorithm.MaxHorizonMillis), Clock: clock}
 			if p.Check() == nil {
@@ -33,6 +36,18 @@ func randomModel(r *rand.Rand) (*model.Model, int64, int64) {
 			p := algorithm.SlidingCounter{Limit: scale(r, algorithm.MaxSlidingCounterLimit), WindowMillis: scale(r, algorithm.MaxHorizonMillis), Clock: clock}
 			if p.Check() == nil {
 				return model.SlidingCounter(p, fmt.Sprintf("1:sc:%d:random", 1+r.IntN(9))), p.WindowMillis, clock.MaxRegressionMillis
+			}
+		case 2:
+			p := algorithm.GCRA{
+				Limit: scale(r, 1_000_000_000), PeriodMillis: scale(r, algorithm.MaxHorizonMillis), Burst: scale(r, algorithm.MaxExact), Clock: clock,
+			}
+			if p.Check() == nil {
+				return model.GCRA(p, fmt.Sprintf("1:gc:%d:random", 1+r.IntN(9))), max(p.FillMillis(), 1), clock.MaxRegressionMillis
+			}
+		case 3:
+			p := algorithm.SlidingLog{Limit: scale(r, algorithm.MaxSlidingLogLimit), WindowMillis: scale(r, algorithm.MaxHorizonMillis), Clock: clock}
+			if p.Check() == nil {
+				return model.SlidingLog(p, fmt.Sprintf("1:sl:%d:random", 1+r.IntN(9))), p.WindowMillis, clock.MaxRegressionMillis
 			}
 		default:
 			p := algorithm.TokenBucket{
@@ -62,11 +77,19 @@ var oddValues = []string{
 	"", "nan", "inf", "1e400", "-1", "+1", "9007199254740992", "9007199254740991", "0", "1", "00012", "4398046511104", "4398046511105", "x",
 }
 
-// edit changes one field of a stored hash, or removes it.
-func edit(r *rand.Rand, hash model.Hash) model.Hash {
+// edit changes one part of a stored state, or removes it.
+func edit(r *rand.Rand, m *model.Model, state model.Hash) model.Hash {
+	if m.SortedSet() {
+		return editSet(r, state)
+	}
+	return editHash(r, state)
+}
+
+// editHash changes one field of a stored hash, or removes it.
+func editHash(r *rand.Rand, hash model.Hash) model.Hash {
 	edited := model.Hash{}
 	fields := make([]string, 0, len(hash))
-	for _, field := range []string{"m", "l", "w", "c", "pw", "pc", "t", "r", "e"} {
+	for _, field := range []string{"m", "l", "w", "c", "pw", "pc", "t", "r", "e", "a", "f"} {
 		if value, ok := hash[field]; ok {
 			edited[field] = value
 			fields = append(fields, field)
@@ -77,6 +100,46 @@ func edit(r *rand.Rand, hash model.Hash) model.Hash {
 		delete(edited, field)
 	} else {
 		edited[field] = oddValues[r.IntN(len(oddValues))]
+	}
+	return edited
+}
+
+var oddScores = []string{"-1", "-2", "0", "1.5", "inf", "-inf", "4398046511104", "4398046511105", "9007199254740992"}
+
+// editSet changes one member of a sorted set or its score, removes it, or adds another.
+func editSet(r *rand.Rand, set model.Hash) model.Hash {
+	edited := maps.Clone(set)
+	members := model.Members(set)
+	chosen := members[r.IntN(len(members))]
+	if r.IntN(2) == 0 {
+		chosen = members[r.IntN(min(len(members), 2))] // These are always read.
+	}
+	member, score := chosen[0], chosen[1]
+	if r.IntN(8) > 0 || len(members) == 1 {
+		delete(edited, member)
+	}
+	separator := " "
+	if strings.Contains(member, " ") == (r.IntN(8) == 0) {
+		separator = ":"
+	}
+	switch r.IntN(6) {
+	case 0:
+		if len(edited) > 0 {
+			return edited
+		}
+		edited[oddValues[r.IntN(len(oddValues))]] = score
+	case 1:
+		edited[member] = oddScores[r.IntN(len(oddScores))]
+	case 2:
+		number, _ := strconv.ParseFloat(score, 64)
+		edited[member] = strconv.FormatFloat(number+float64(r.IntN(5)-2), 'f', -1, 64)
+	default:
+		parts := strings.Split(member, separator)
+		i := r.IntN(len(parts))
+		if parts[i] = oddValues[r.IntN(len(oddValues))]; r.IntN(2) == 0 {
+			parts[i] = fmt.Sprintf("%016d", r.IntN(20))
+		}
+		edited[strings.Join(parts, separator)] = score
 	}
 	return edited
 }

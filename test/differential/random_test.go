@@ -3,7 +3,9 @@ package differential
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +24,7 @@ func source(t *testing.T) *rand.Rand {
 	t.Helper()
 	s := *seed
 	if s == 0 {
-		s = uint64(time.Now().UnixNano()) //nolint:gosec // G115: any bits will do.
+		s = uint64(time.Now().UnixNano())
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -59,8 +61,8 @@ func TestRandomUnderCallerClock(t *testing.T) {
 				}
 				now = min(max(now, 1), algorithm.MaxNowMillis)
 				if state != nil && r.IntN(12) == 0 {
-					state = edit(r, state)
-					p.put(t, key, state)
+					state = edit(r, m, state)
+					p.put(t, m, key, state)
 				}
 				cost := randomCost(r, m.Limit())
 				want := m.Call(state, now, cost, true)
@@ -72,7 +74,7 @@ func TestRandomUnderCallerClock(t *testing.T) {
 				}
 				state = o.hash
 				if want.Reply[0] == "STATE_INCOMPATIBLE" {
-					p.put(t, key, nil)
+					p.put(t, m, key, nil)
 					state = nil
 				}
 			}
@@ -97,11 +99,11 @@ func TestRandomUnderServerClock(t *testing.T) {
 				}
 				if state != nil && r.IntN(12) == 0 {
 					if r.IntN(2) == 0 {
-						state = edit(r, state)
+						state = edit(r, m, state)
 					} else {
-						state = shift(r, state, regression)
+						state = shift(r, m, state, regression)
 					}
-					p.put(t, key, state)
+					p.put(t, m, key, state)
 				}
 				cost := randomCost(r, m.Limit())
 				o := p.call(t, m, key, m.Args(cost, 0))
@@ -116,7 +118,7 @@ func TestRandomUnderServerClock(t *testing.T) {
 				}
 				state = o.hash
 				if want.Reply[0] == "STATE_INCOMPATIBLE" || o.pttl <= 0 {
-					p.put(t, key, nil)
+					p.put(t, m, key, nil)
 					state = nil
 				}
 				if want.Reply[0] == "ALLOWED" && want.TTL > 0 && o.pttl < time.Millisecond {
@@ -128,12 +130,23 @@ func TestRandomUnderServerClock(t *testing.T) {
 }
 
 // shift moves the last observed time around the server's present, so that it lies ahead.
-func shift(r *rand.Rand, hash model.Hash, regression int64) model.Hash {
-	moved := model.Hash{}
-	for field, value := range hash {
-		moved[field] = value
+func shift(r *rand.Rand, m *model.Model, state model.Hash, regression int64) model.Hash {
+	to := time.Now().UnixMilli() + r.Int64N(2*regression+100)
+	moved := maps.Clone(state)
+	if !m.SortedSet() {
+		moved["l"] = fmt.Sprint(to)
+		return moved
 	}
-	moved["l"] = fmt.Sprint(time.Now().UnixMilli() + r.Int64N(2*regression+100))
+	// The last entry and the metadata move together.
+	members := model.Members(state)
+	newest := members[len(members)-1]
+	moved[newest[0]] = fmt.Sprint(to)
+	for _, pair := range members {
+		if parts := strings.Split(pair[0], " "); len(parts) == 3 && pair[1] == "-1" {
+			delete(moved, pair[0])
+			moved[parts[0]+" "+fmt.Sprint(to)+" "+parts[2]] = "-1"
+		}
+	}
 	return moved
 }
 

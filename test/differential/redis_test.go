@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -42,7 +43,7 @@ func dial(t testing.TB, address string, protocol int) *probe {
 func (p *probe) removeAll(t testing.TB) {
 	t.Helper()
 	for n := range p.keys.Load() {
-		if err := p.client.Del(context.Background(), fmt.Sprint(p.prefix, n+1)).Err(); err != nil {
+		if err := p.client.Del(context.WithoutCancel(t.Context()), fmt.Sprint(p.prefix, n+1)).Err(); err != nil {
 			t.Errorf("remove: %v", err)
 			return
 		}
@@ -51,13 +52,21 @@ func (p *probe) removeAll(t testing.TB) {
 
 func (p *probe) newKey() string { return fmt.Sprint(p.prefix, p.keys.Add(1)) }
 
-// put makes the key hold exactly this hash, without a lifetime.
-func (p *probe) put(t *testing.T, key string, hash model.Hash) {
+// put makes the key hold exactly this state of the model, without a lifetime.
+func (p *probe) put(t *testing.T, m *model.Model, key string, state model.Hash) {
 	t.Helper()
-	_, err := p.client.Pipelined(context.Background(), func(pipe redis.Pipeliner) error {
-		pipe.Del(context.Background(), key)
-		if hash != nil {
-			pipe.HSet(context.Background(), key, map[string]string(hash))
+	_, err := p.client.Pipelined(t.Context(), func(pipe redis.Pipeliner) error {
+		pipe.Del(t.Context(), key)
+		switch {
+		case state == nil:
+		case m.SortedSet():
+			add := []any{"ZADD", key}
+			for member, score := range state {
+				add = append(add, score, member)
+			}
+			pipe.Do(t.Context(), add...)
+		default:
+			pipe.HSet(t.Context(), key, map[string]string(state))
 		}
 		return nil
 	})
@@ -82,11 +91,16 @@ func (p *probe) call(t *testing.T, m *model.Model, key string, args []any) obser
 	}
 	var reply *redis.Cmd
 	var hash *redis.MapStringStringCmd
+	var set *redis.Cmd
 	var pttl *redis.DurationCmd
-	_, err := p.client.Pipelined(context.Background(), func(pipe redis.Pipeliner) error {
-		reply = pipe.Eval(context.Background(), program.Source, []string{key}, args...)
-		hash = pipe.HGetAll(context.Background(), key)
-		pttl = pipe.PTTL(context.Background(), key)
+	_, err := p.client.Pipelined(t.Context(), func(pipe redis.Pipeliner) error {
+		reply = pipe.Eval(t.Context(), program.Source, []string{key}, args...)
+		if m.SortedSet() {
+			set = pipe.Do(t.Context(), "ZRANGE", key, 0, -1, "WITHSCORES")
+		} else {
+			hash = pipe.HGetAll(t.Context(), key)
+		}
+		pttl = pipe.PTTL(t.Context(), key)
 		return nil
 	})
 	if err != nil {
@@ -97,10 +111,39 @@ func (p *probe) call(t *testing.T, m *model.Model, key string, args []any) obser
 		t.Fatalf("%s %v: %v", m.Program.ID(), args, err)
 	}
 	o := observed{reply: fields, pttl: pttl.Val()}
-	if len(hash.Val()) > 0 {
+	if m.SortedSet() {
+		o.hash = members(t, set)
+	} else if len(hash.Val()) > 0 {
 		o.hash = hash.Val()
 	}
 	return o
+}
+
+// members reads a sorted set with its scores as the server writes them, by RESP2 a flat list of texts
+// and by RESP3 pairs with numbers.
+func members(t *testing.T, reply *redis.Cmd) model.Hash {
+	t.Helper()
+	list, err := reply.Slice()
+	if err != nil {
+		t.Fatalf("members: %v", err)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	set := model.Hash{}
+	for i := 0; i < len(list); i++ {
+		pair, paired := list[i].([]any)
+		if !paired {
+			pair = list[i : i+2]
+			i++
+		}
+		score := fmt.Sprint(pair[1])
+		if number, ok := pair[1].(float64); ok {
+			score = strconv.FormatFloat(number, 'f', -1, 64)
+		}
+		set[fmt.Sprint(pair[0])] = score
+	}
+	return set
 }
 
 // check compares what was observed with what the model says. slack is how much of a lifetime may
@@ -112,15 +155,7 @@ func check(t *testing.T, what string, o observed, before model.Hash, ttlBefore t
 		t.Errorf("%s: replied %v, want %v", what, o.reply, want.Reply)
 		fine = false
 	}
-	after := want.After
-	if want.Reply[0] == "ALLOWED" {
-		after = maps.Clone(want.After)
-		for field, value := range before {
-			if _, ours := after[field]; !ours {
-				after[field] = value
-			}
-		}
-	}
+	after := want.Leaves(before)
 	if !maps.Equal(o.hash, after) {
 		t.Errorf("%s: left %v, want %v", what, o.hash, after)
 		fine = false
@@ -137,13 +172,31 @@ func check(t *testing.T, what string, o observed, before model.Hash, ttlBefore t
 }
 
 // simulated gives the state that the same calls would have left under a caller's clock.
-func simulated(hash model.Hash, identity string) model.Hash {
-	if hash == nil || hash["m"] != identity {
-		return hash
+func simulated(m *model.Model, state model.Hash) model.Hash {
+	clone := maps.Clone(state)
+	if !m.SortedSet() {
+		if state["m"] == m.Identity {
+			clone["m"] += ":sim"
+		}
+		return clone
 	}
-	clone := maps.Clone(hash)
-	clone["m"] += ":sim"
+	for member, score := range state {
+		if rest, ours := strings.CutPrefix(member, m.Identity+" "); ours {
+			delete(clone, member)
+			clone[m.Identity+":sim "+rest] = score
+		}
+	}
 	return clone
+}
+
+// ofSimulation reports whether a state says that a caller's clock made it.
+func ofSimulation(m *model.Model, state model.Hash) bool {
+	for member := range state {
+		if m.SortedSet() && strings.HasPrefix(member, m.Identity+":sim ") {
+			return true
+		}
+	}
+	return state["m"] == m.Identity+":sim"
 }
 
 func name(parts ...string) string { return strings.Join(parts, " ") }

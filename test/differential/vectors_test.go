@@ -22,12 +22,12 @@ func TestVectorsUnderCallerClock(t *testing.T) {
 			}
 			for _, v := range file.Vectors {
 				m := vectors.Model(program, v.Policy)
-				if v.Before["m"] == m.Identity+":sim" {
+				if ofSimulation(m, v.Before) {
 					continue // Under a caller's clock this one is at home.
 				}
 				key := p.newKey()
-				before := simulated(v.Before, m.Identity)
-				p.put(t, key, before)
+				before := simulated(m, v.Before)
+				p.put(t, m, key, before)
 				want := m.Call(before, v.Now, v.Cost, true)
 				if fmt.Sprint(want.Reply) != fmt.Sprint(v.Reply) {
 					t.Fatalf("%s: the model says %v under a caller's clock, the vector %v", v.Name, want.Reply, v.Reply)
@@ -53,7 +53,7 @@ func TestVectorsUnderServerClock(t *testing.T) {
 			m := vectors.Model(program, v.Policy)
 			key := p.newKey()
 			server.SetTime(time.UnixMilli(v.Now))
-			p.put(t, key, v.Before)
+			p.put(t, m, key, v.Before)
 			want := m.Call(v.Before, v.Now, v.Cost, false)
 			o := p.call(t, m, key, m.Args(v.Cost, 0))
 			check(t, name(program, v.Name), o, v.Before, noTTL, want, 0)

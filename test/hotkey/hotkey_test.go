@@ -33,6 +33,8 @@ func models() []*model.Model {
 		model.FixedWindow(algorithm.FixedWindow{Limit: 1009, WindowMillis: 700, Clock: clock}, "1:fw:1:hot"),
 		model.SlidingCounter(algorithm.SlidingCounter{Limit: 1009, WindowMillis: 700, Clock: clock}, "1:sc:1:hot"),
 		model.TokenBucket(algorithm.TokenBucket{Capacity: 500, RefillTokens: 1009, RefillPeriodMillis: 700, Clock: clock}, "1:tb:1:hot"),
+		model.GCRA(algorithm.GCRA{Limit: 1009, PeriodMillis: 700, Burst: 500, Clock: clock}, "1:gc:1:hot"),
+		model.SlidingLog(algorithm.SlidingLog{Limit: 101, WindowMillis: 70, Clock: clock}, "1:sl:1:hot"),
 	}
 }
 
@@ -48,7 +50,7 @@ func TestHotKey(t *testing.T) {
 	server := lanes.Default(t)
 	namespace := fmt.Sprintf("hotkey-%d-%d", os.Getpid(), time.Now().UnixNano())
 	s, err := cacheredis.NewStore(cacheredis.StoreConfig{
-		Address: server.Addr, CommandTimeout: timeout, PoolSize: 32, Namespace: namespace,
+		Address: server.Addr, CommandTimeout: timeout, PoolSize: 32, Namespace: namespace, Programs: store.RatePrograms(),
 	})
 	if err != nil {
 		t.Fatal(err)

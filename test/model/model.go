@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"strconv"
 
@@ -9,7 +10,8 @@ import (
 	"github.com/edgelimit/edgelimit/shared-contract/store"
 )
 
-// Hash is a stored hash by field; nil means that the key does not exist.
+// Hash is what is stored: a hash by field, or a sorted set by member, each with its score as Redis
+// writes it. Nil means that the key does not exist.
 type Hash map[string]string
 
 // Result is what one call must answer and leave.
@@ -19,6 +21,23 @@ type Result struct {
 	// TTL is the lifetime in ms that the call sets, counted from its clock; 0 where it leaves the
 	// lifetime as it was.
 	TTL int64
+	// Whole means that After is all that stands there. Otherwise fields that are not the program's stay
+	// as they were.
+	Whole bool
+}
+
+// Leaves is what stands at the key after the call, given what stood there before.
+func (r Result) Leaves(before Hash) Hash {
+	if r.Reply[0] != algorithm.StatusAllowed.String() || r.Whole {
+		return r.After
+	}
+	after := maps.Clone(r.After)
+	for field, value := range before {
+		if _, ours := after[field]; !ours {
+			after[field] = value
+		}
+	}
+	return after
 }
 
 // minSimulatedTTL is the least lifetime under a caller's clock: 24 h.
@@ -30,6 +49,7 @@ type Model struct {
 	Identity string // without the suffix of a caller's clock
 	fixed    []int64
 	limit    int64
+	log      *slidingLog // where it is the sliding log, and then step is nil
 	step     func(hash Hash, now, cost int64) (decision algorithm.Decision, after Hash, expiresAt int64, moved, valid bool)
 }
 
@@ -50,6 +70,9 @@ func (m *Model) Call(hash Hash, now, cost int64, simulated bool) Result {
 	identity := m.Identity
 	if simulated {
 		identity += ":sim"
+	}
+	if m.log != nil {
+		return m.log.call(hash, identity, now, cost, simulated)
 	}
 	if hash != nil && hash["m"] != identity {
 		return rejected(hash, now)
@@ -111,8 +134,9 @@ func numbers(hash Hash, fields ...string) ([]int64, bool) {
 
 func hashOf(pairs ...any) Hash {
 	hash := Hash{}
-	for i := 0; i < len(pairs); i += 2 {
-		hash[pairs[i].(string)] = fmt.Sprint(pairs[i+1]) //nolint:forcetypeassert // Written here alone.
+	for len(pairs) >= 2 {
+		hash[pairs[0].(string)] = fmt.Sprint(pairs[1]) //nolint:forcetypeassert // Written here alone.
+		pairs = pairs[2:]
 	}
 	return hash
 }
@@ -189,6 +213,32 @@ func TokenBucket(p algorithm.TokenBucket, identity string) *Model {
 			d, next := p.Decide(s, now, cost)
 			moved := !s.Present || s.ExpiresAt != next.ExpiresAt
 			after := hashOf("t", next.Tokens, "r", next.Remainder, "l", next.LastRefill, "e", next.ExpiresAt)
+			return d, after, next.ExpiresAt, moved, true
+		},
+	}
+}
+
+// GCRA is rate-gcra-v1 under p.
+func GCRA(p algorithm.GCRA, identity string) *Model {
+	rate := p.Rate()
+	return &Model{
+		Program: store.RateGCRAV1, Identity: identity, limit: p.Burst,
+		fixed: []int64{rate.Numerator, rate.Denominator, p.Burst, p.Clock.GraceMillis, p.Clock.MaxRegressionMillis},
+		step: func(hash Hash, now, cost int64) (algorithm.Decision, Hash, int64, bool, bool) {
+			var s algorithm.GCRAState
+			if hash != nil {
+				n, ok := numbers(hash, "a", "f", "l", "e")
+				if !ok {
+					return algorithm.Decision{}, nil, 0, false, false
+				}
+				s = algorithm.GCRAState{Present: true, TAT: algorithm.Span{Millis: n[0], Fraction: n[1]}, LastObserved: n[2], ExpiresAt: n[3]}
+			}
+			if !p.Valid(s) {
+				return algorithm.Decision{}, nil, 0, false, false
+			}
+			d, next := p.Decide(s, now, cost)
+			moved := !s.Present || s.ExpiresAt != next.ExpiresAt
+			after := hashOf("a", next.TAT.Millis, "f", next.TAT.Fraction, "l", next.LastObserved, "e", next.ExpiresAt)
 			return d, after, next.ExpiresAt, moved, true
 		},
 	}

@@ -83,3 +83,19 @@ func TestTokenBucketPromises(t *testing.T) {
 		promise(t, tokenBucket(p), p.Capacity, max(p.FillMillis(), 1), p.Clock)
 	})
 }
+
+func TestGCRAPromises(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := genGCRA(t)
+		promise(t, gcra(p), p.Burst, max(p.FillMillis(), 1), p.Clock)
+	})
+}
+
+func TestSlidingLogPromises(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := genSlidingLog(t)
+		promise(t, slidingLog(p), p.Limit, p.WindowMillis, p.Clock)
+	})
+}

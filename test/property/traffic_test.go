@@ -71,6 +71,18 @@ func tokenBucket(p algorithm.TokenBucket) decider {
 	}}
 }
 
+func gcra(p algorithm.GCRA) decider {
+	return &machine[algorithm.GCRAState]{arithmetic: p, moments: func(s algorithm.GCRAState) (int64, int64) {
+		return s.LastObserved, s.ExpiresAt
+	}}
+}
+
+func slidingLog(p algorithm.SlidingLog) decider {
+	return &machine[algorithm.SlidingLogState]{arithmetic: p, moments: func(s algorithm.SlidingLogState) (int64, int64) {
+		return s.LastObserved, s.ExpiresAt
+	}}
+}
+
 func genClock(t *rapid.T) algorithm.Clock {
 	regression := rapid.Int64Range(0, 200).Draw(t, "regression")
 	return algorithm.Clock{MaxRegressionMillis: regression, GraceMillis: regression + rapid.Int64Range(0, 500).Draw(t, "grace")}
@@ -105,6 +117,25 @@ func genTokenBucket(t *rapid.T) algorithm.TokenBucket {
 			Clock:              genClock(t),
 		}
 	}).Filter(func(p algorithm.TokenBucket) bool { return p.Check() == nil }).Draw(t, "bucket")
+}
+
+// genGCRA draws parameters that Check accepts.
+func genGCRA(t *rapid.T) algorithm.GCRA {
+	return rapid.Custom(func(t *rapid.T) algorithm.GCRA {
+		return algorithm.GCRA{
+			Limit:        rapid.OneOf(rapid.Int64Range(1, 20), rapid.Int64Range(1, 1<<30)).Draw(t, "limit"),
+			PeriodMillis: genWindow(t, "period"),
+			Burst:        rapid.OneOf(rapid.Int64Range(1, 20), rapid.Int64Range(1, 1<<40)).Draw(t, "burst"),
+			Clock:        genClock(t),
+		}
+	}).Filter(func(p algorithm.GCRA) bool { return p.Check() == nil }).Draw(t, "gcra")
+}
+
+func genSlidingLog(t *rapid.T) algorithm.SlidingLog {
+	return algorithm.SlidingLog{
+		Limit:        rapid.OneOf(rapid.Int64Range(1, 20), rapid.Int64Range(1, algorithm.MaxSlidingLogLimit)).Draw(t, "limit"),
+		WindowMillis: genWindow(t, "window"), Clock: genClock(t),
+	}
 }
 
 // genStart leaves room for the traffic of a test on both sides.

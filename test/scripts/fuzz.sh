@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of every package, one after another.
+# Runs every fuzz target of every package, one after another, and where all are
+# asked for the long walks of test/parity: PARITY_STEPS (default 200000) steps of
+# random programs on real Redis, embedded Redis and in memory.
 #
 # usage: fuzz.sh REGEXP TIME
 set -euo pipefail
@@ -18,3 +20,10 @@ while IFS=$'\t' read -r package dir; do
 	done < <("$go" test -list "$pattern" "$package" | grep '^Fuzz' || true)
 done < <("$go" list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{"\t"}}{{.Dir}}{{end}}' ./... | sed '/^$/d')
 echo "fuzz: $count targets ran"
+
+if [[ "$pattern" == "^Fuzz" ]]; then
+	steps="${PARITY_STEPS:-200000}"
+	echo "fuzz: $steps steps of parity"
+	"$go" test -count=1 -timeout 90m -v -run '^TestPrograms$' ./test/parity -steps "$steps"
+	"$go" test -count=1 -timeout 90m -run '^(TestProgramsOnEachLane|TestScalarMethods|TestScalarMethodsOnEachLane|TestCommands)$' ./test/parity -steps "$((steps / 5))"
+fi

@@ -3,6 +3,7 @@ package vectors
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/edgelimit/edgelimit/shared-contract/algorithm"
 	"github.com/edgelimit/edgelimit/test/model"
@@ -146,6 +147,8 @@ func fieldsOf(program string) []string {
 		return []string{"l", "w", "c"}
 	case "rate-sliding-counter-v1":
 		return []string{"l", "w", "c", "pw", "pc"}
+	case "rate-gcra-v1":
+		return []string{"a", "f", "l", "e"}
 	default:
 		return []string{"t", "r", "l", "e"}
 	}
@@ -155,12 +158,21 @@ func fieldsOf(program string) []string {
 func Generate(program string) File {
 	file := File{Program: program}
 	var scenarios []scenario
+	edits := editScenarios
 	edited := Policy{Revision: 3, Limit: 5, Window: minute, Grace: minute, MaxRegression: 2000}
 	switch program {
 	case "rate-fixed-window-v1":
 		scenarios = windowScenarios(algorithm.MaxExact)
 	case "rate-sliding-counter-v1":
 		scenarios = windowScenarios(algorithm.MaxSlidingCounterLimit)
+	case "rate-gcra-v1":
+		scenarios = gcraScenarios()
+		edited = Policy{Revision: 3, Limit: 3, Period: 10_000, Burst: 5, Grace: minute, MaxRegression: 2000}
+	case "rate-sliding-log-v1":
+		scenarios = slices.DeleteFunc(append(windowScenarios(algorithm.MaxSlidingLogLimit), logScenarios()...), func(s scenario) bool {
+			return s.policy.Limit > algorithm.MaxSlidingLogLimit
+		})
+		edits = logEdits
 	default:
 		scenarios = bucketScenarios()
 		edited = Policy{Revision: 3, Limit: 5, RefillTokens: 1, RefillPeriod: 3000, Grace: minute, MaxRegression: 2000}
@@ -178,7 +190,7 @@ func Generate(program string) File {
 		}
 	}
 	m := Model(program, edited)
-	for _, v := range editScenarios(program, edited) {
+	for _, v := range edits(program, edited) {
 		complete(m, &v)
 		file.Vectors = append(file.Vectors, v)
 	}
@@ -188,13 +200,5 @@ func Generate(program string) File {
 func complete(m *model.Model, v *Vector) {
 	r := m.Call(v.Before, v.Now, v.Cost, false)
 	v.Reply, v.TTL = r.Reply, r.TTL
-	v.After = r.After
-	if r.Reply[0] == "ALLOWED" {
-		// HSET leaves fields that are not its own.
-		for field, value := range v.Before {
-			if _, ours := v.After[field]; !ours {
-				v.After[field] = value
-			}
-		}
-	}
+	v.After = r.Leaves(v.Before)
 }

@@ -19,6 +19,8 @@ type Policy struct {
 	Window        int64 `json:"windowMillis,omitempty"`
 	RefillTokens  int64 `json:"refillTokens,omitempty"`
 	RefillPeriod  int64 `json:"refillPeriodMillis,omitempty"`
+	Period        int64 `json:"periodMillis,omitempty"`
+	Burst         int64 `json:"burst,omitempty"`
 	Grace         int64 `json:"graceMillis"`
 	MaxRegression int64 `json:"maxRegressionMillis"`
 }
@@ -43,7 +45,7 @@ type File struct {
 
 // Programs lists the programs that have vectors.
 func Programs() []string {
-	return []string{"rate-fixed-window-v1", "rate-sliding-counter-v1", "rate-token-bucket-v1"}
+	return []string{"rate-fixed-window-v1", "rate-sliding-counter-v1", "rate-token-bucket-v1", "rate-gcra-v1", "rate-sliding-log-v1"}
 }
 
 // Load reads the vectors of a program.
@@ -80,6 +82,12 @@ func Model(program string, p Policy) *model.Model {
 		return model.TokenBucket(algorithm.TokenBucket{
 			Capacity: p.Limit, RefillTokens: p.RefillTokens, RefillPeriodMillis: p.RefillPeriod, Clock: clock,
 		}, fmt.Sprintf("1:tb:%d:golden", p.Revision))
+	case "rate-gcra-v1":
+		return model.GCRA(algorithm.GCRA{Limit: p.Limit, PeriodMillis: p.Period, Burst: p.Burst, Clock: clock},
+			fmt.Sprintf("1:gc:%d:golden", p.Revision))
+	case "rate-sliding-log-v1":
+		return model.SlidingLog(algorithm.SlidingLog{Limit: p.Limit, WindowMillis: p.Window, Clock: clock},
+			fmt.Sprintf("1:sl:%d:golden", p.Revision))
 	}
 	return nil
 }

@@ -1,0 +1,6 @@
+//go:build race
+
+package service
+
+// raceFlag builds the program as the tests are built.
+const raceFlag = "-race=true"
