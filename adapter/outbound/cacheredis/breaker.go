@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"time"
 
@@ -26,13 +25,9 @@ type BreakerConfig struct {
 
 // CircuitBreaker is the circuit-breaker port over a store. Its outcomes carry the store's source.
 type CircuitBreaker struct {
-	store          store.Store
-	policies       *breaker.PolicySet
-	prepared       map[*breaker.Policy]*preparedBreaker
-	commandTimeout time.Duration
-	retryAfter     time.Duration
-	source         ratelimit.Source
-	admission      admission
+	*coordination
+	policies *breaker.PolicySet
+	prepared map[*breaker.Policy]*preparedBreaker
 }
 
 var _ breaker.CircuitBreakerPort = (*CircuitBreaker)(nil)
@@ -47,52 +42,20 @@ type preparedBreaker struct {
 // the kind sim.
 func NewCircuitBreaker(s store.Store, config BreakerConfig) (*CircuitBreaker, error) {
 	var faults []error
-	refuse := func(format string, args ...any) { faults = append(faults, fmt.Errorf("cacheredis: "+format, args...)) }
-	if s == nil {
-		refuse("no store")
-	}
 	if config.Policies == nil {
-		refuse("no policies")
+		faults = append(faults, errNoPolicies)
 	}
-	if config.MaxInFlight < 1 || config.MaxInFlight > MaxInFlightLimit {
-		refuse("max in flight is %d, want 1..%d", config.MaxInFlight, MaxInFlightLimit)
-	}
-	if config.CommandTimeout < MinCommandTimeout || config.CommandTimeout > MaxCommandTimeout {
-		refuse("command timeout is %v, want %v..%v", config.CommandTimeout, MinCommandTimeout, MaxCommandTimeout)
-	}
-	if config.UnavailableRetryAfter < time.Millisecond || config.UnavailableRetryAfter > MaxUnavailableRetryAfter {
-		refuse("unavailable retry-after is %v, want 1ms..%v", config.UnavailableRetryAfter, MaxUnavailableRetryAfter)
-	}
-	builder, err := NewKeyBuilder(config.Namespace, config.Secret)
+	c, err := newCoordination(s, coordinationConfig{
+		namespace: config.Namespace, secret: config.Secret, maxInFlight: config.MaxInFlight,
+		commandTimeout: config.CommandTimeout, unavailableRetryAfter: config.UnavailableRetryAfter,
+	}, faults...)
 	if err != nil {
-		faults = append(faults, err)
+		return nil, err
 	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
-	}
-	b := &CircuitBreaker{
-		store:          s,
-		policies:       config.Policies,
-		prepared:       make(map[*breaker.Policy]*preparedBreaker),
-		commandTimeout: config.CommandTimeout,
-		retryAfter:     config.UnavailableRetryAfter,
-	}
-	switch s.Source() {
-	case store.SourceGlobalRedis:
-		b.source = ratelimit.SourceGlobalRedis
-	case store.SourceLocalMemory:
-		b.source = ratelimit.SourceLocalMemory
-	case store.SourceInvalid:
-		return nil, errors.New("cacheredis: the store does not say where its state lives")
-	}
-	kind := kindState
-	if s.Clock() == store.ClockCaller {
-		kind = kindSimulation
-	}
+	b := &CircuitBreaker{coordination: c, policies: config.Policies, prepared: make(map[*breaker.Policy]*preparedBreaker)}
 	for _, policy := range config.Policies.All() {
-		b.prepared[policy] = prepareBreaker(builder, policy, kind)
+		b.prepared[policy] = prepareBreaker(c.builder, policy, c.kind)
 	}
-	b.admission.init(config.MaxInFlight)
 	return b, nil
 }
 
@@ -128,7 +91,7 @@ func (b *CircuitBreaker) Acquire(ctx context.Context, request breaker.AcquireReq
 	var random [breaker.TokenLength / 2]byte
 	_, _ = rand.Read(random[:]) // crypto/rand.Read never fails.
 	token := hex.EncodeToString(random[:])
-	t, failure := b.ask(ctx, policy, request.Resource, deadline, store.BreakerAcquireV1, parseAcquire, token)
+	t, failure := b.run(ctx, policy, request.Resource, deadline, store.BreakerAcquireV1, parseAcquire, token)
 	if failure != nil {
 		return failure, nil
 	}
@@ -143,7 +106,7 @@ func (b *CircuitBreaker) Record(ctx context.Context, request breaker.RecordReque
 		return nil, err
 	}
 	permit := request.Permit
-	t, failure := b.ask(ctx, policy, permit.Resource, deadline, store.BreakerRecordV1, parseRecord,
+	t, failure := b.run(ctx, policy, permit.Resource, deadline, store.BreakerRecordV1, parseRecord,
 		permit.Kind.String(), permit.Token, permit.Generation, permit.AcquiredAt, request.Result.String())
 	if failure != nil {
 		return failure, nil
@@ -158,45 +121,44 @@ func (b *CircuitBreaker) Read(ctx context.Context, request breaker.ReadRequest) 
 	if err != nil {
 		return nil, err
 	}
-	t, failure := b.ask(ctx, policy, request.Resource, deadline, store.BreakerReadV1, parseRead)
+	t, failure := b.run(ctx, policy, request.Resource, deadline, store.BreakerReadV1, parseRead)
 	if failure != nil {
 		return failure, nil
 	}
 	return breaker.ConcludeRead(policy, t, b.source), nil
 }
 
-// ask runs one program and reads its reply.
-func (b *CircuitBreaker) ask(
+// run runs one program and reads its reply.
+func (b *CircuitBreaker) run(
 	ctx context.Context, policy *breaker.Policy, resource breaker.ResourceDigest, deadline time.Time,
 	program *store.Program, parse func(store.Reply, *breaker.Policy) (breaker.Transition, error), own ...any,
 ) (breaker.Transition, breaker.Failure) {
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return breaker.Transition{}, b.unavailable(policy, ratelimit.UnavailableCanceled)
+	if v := b.enter(ctx, deadline); v.kind != verdictReply {
+		return breaker.Transition{}, failureOf(policy, v)
 	}
-	if time.Until(deadline) < b.commandTimeout {
-		return breaker.Transition{}, b.unavailable(policy, ratelimit.UnavailableDeadline)
-	}
-	switch b.admission.enter() {
-	case admissionFull:
-		return breaker.Transition{}, b.unavailable(policy, ratelimit.UnavailableAdmission)
-	case admissionClosed:
-		return breaker.Transition{}, b.unavailable(policy, ratelimit.UnavailableClosed)
-	case admissionGranted, admissionInvalid:
-	}
-	defer b.admission.leave()
-
-	ctx, cancel := context.WithTimeout(ctx, b.commandTimeout)
-	defer cancel()
+	defer b.leave()
 	p := b.prepared[policy]
-	reply, err := b.store.Eval(ctx, program, []string{p.keys.of(resource)}, p.arguments(own...))
-	if err != nil {
-		return breaker.Transition{}, b.failed(policy, err)
+	reply, v := b.eval(ctx, program, p.keys.of(resource), p.arguments(own...))
+	if v.kind == verdictReply {
+		t, err := parse(reply, policy)
+		if err == nil {
+			return t, nil
+		}
+		v = misfit(ratelimit.IncompatibleReply)
 	}
-	t, err := parse(reply, policy)
-	if err != nil {
-		return breaker.Transition{}, breaker.Incompatible{PolicyID: policy.ID(), Category: ratelimit.IncompatibleReply}
+	return breaker.Transition{}, failureOf(policy, v)
+}
+
+// failureOf is what a breaker answers where there is no reply, or none that it can read.
+func failureOf(policy *breaker.Policy, v verdict) breaker.Failure {
+	switch v.kind {
+	case verdictUnavailable:
+		return breaker.Unavailable{PolicyID: policy.ID(), RetryAfter: v.retryAfter, Category: v.unavailable}
+	case verdictIncompatible:
+		return breaker.Incompatible{PolicyID: policy.ID(), Category: v.incompatible}
+	case verdictIndeterminate, verdictReply:
 	}
-	return t, nil
+	return breaker.Indeterminate{PolicyID: policy.ID(), RetryAfter: v.retryAfter}
 }
 
 // StateKey is the physical key of a resource's state under a policy, or "" where there is no such
@@ -207,33 +169,4 @@ func (b *CircuitBreaker) StateKey(policy breaker.PolicyID, resource breaker.Reso
 		return ""
 	}
 	return p.keys.of(resource)
-}
-
-// Drain refuses new calls as closed and waits until those in flight have ended or ctx has.
-func (b *CircuitBreaker) Drain(ctx context.Context) error { return b.admission.drain(ctx) }
-
-func (b *CircuitBreaker) unavailable(policy *breaker.Policy, category ratelimit.UnavailableCategory) breaker.Failure {
-	return breaker.Unavailable{PolicyID: policy.ID(), RetryAfter: b.retryAfter, Category: category}
-}
-
-// failed turns a store's error into an outcome, by its certainty and code alone.
-func (b *CircuitBreaker) failed(policy *breaker.Policy, err error) breaker.Failure {
-	var failure *store.Error
-	if !errors.As(err, &failure) {
-		return breaker.Indeterminate{PolicyID: policy.ID(), RetryAfter: b.retryAfter}
-	}
-	switch failure.Certainty {
-	case store.NotSent, store.Refused:
-		if reason := category(failure.Code); reason != ratelimit.UnavailableInvalid {
-			return b.unavailable(policy, reason)
-		}
-		return breaker.Incompatible{PolicyID: policy.ID(), Category: ratelimit.IncompatibleProgram}
-	case store.Mismatched:
-		if failure.Code == store.CodeWrongType {
-			return breaker.Incompatible{PolicyID: policy.ID(), Category: ratelimit.IncompatibleState}
-		}
-		return breaker.Incompatible{PolicyID: policy.ID(), Category: ratelimit.IncompatibleReply}
-	case store.Uncertain, store.CertaintyInvalid:
-	}
-	return breaker.Indeterminate{PolicyID: policy.ID(), RetryAfter: b.retryAfter}
 }

@@ -3,7 +3,6 @@ package cacheredis
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/edgelimit/edgelimit/shared-contract/ratelimit"
@@ -34,13 +33,9 @@ type LimiterConfig struct {
 
 // EdgeRateLimiter is the rate-limit port over a store. Its decisions carry the store's source.
 type EdgeRateLimiter struct {
-	store          store.Store
-	policies       *ratelimit.PolicySet
-	prepared       map[*ratelimit.RateLimitPolicy]*prepared
-	commandTimeout time.Duration
-	retryAfter     time.Duration
-	source         ratelimit.Source
-	admission      admission
+	*coordination
+	policies *ratelimit.PolicySet
+	prepared map[*ratelimit.RateLimitPolicy]*prepared
 }
 
 var _ ratelimit.EdgeRateLimitPort = (*EdgeRateLimiter)(nil)
@@ -49,54 +44,38 @@ var _ ratelimit.EdgeRateLimitPort = (*EdgeRateLimiter)(nil)
 // the kind sim.
 func NewEdgeRateLimiter(s store.Store, config LimiterConfig) (*EdgeRateLimiter, error) {
 	var faults []error
-	refuse := func(format string, args ...any) { faults = append(faults, fmt.Errorf("cacheredis: "+format, args...)) }
-	if s == nil {
-		refuse("no store")
-	}
 	if config.Policies == nil {
-		refuse("no policies")
+		faults = append(faults, errNoPolicies)
 	}
-	if config.MaxInFlight < 1 || config.MaxInFlight > MaxInFlightLimit {
-		refuse("max in flight is %d, want 1..%d", config.MaxInFlight, MaxInFlightLimit)
-	}
-	if config.CommandTimeout < MinCommandTimeout || config.CommandTimeout > MaxCommandTimeout {
-		refuse("command timeout is %v, want %v..%v", config.CommandTimeout, MinCommandTimeout, MaxCommandTimeout)
-	}
-	if config.UnavailableRetryAfter < time.Millisecond || config.UnavailableRetryAfter > MaxUnavailableRetryAfter {
-		refuse("unavailable retry-after is %v, want 1ms..%v", config.UnavailableRetryAfter, MaxUnavailableRetryAfter)
-	}
-	builder, err := NewKeyBuilder(config.Namespace, config.Secret)
+	c, err := newCoordination(s, coordinationConfig{
+		namespace: config.Namespace, secret: config.Secret, maxInFlight: config.MaxInFlight,
+		commandTimeout: config.CommandTimeout, unavailableRetryAfter: config.UnavailableRetryAfter,
+	}, faults...)
 	if err != nil {
-		faults = append(faults, err)
+		return nil, err
 	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
-	}
-	l := &EdgeRateLimiter{
-		store:          s,
-		policies:       config.Policies,
-		prepared:       make(map[*ratelimit.RateLimitPolicy]*prepared),
-		commandTimeout: config.CommandTimeout,
-		retryAfter:     config.UnavailableRetryAfter,
-	}
-	switch s.Source() {
-	case store.SourceGlobalRedis:
-		l.source = ratelimit.SourceGlobalRedis
-	case store.SourceLocalMemory:
-		l.source = ratelimit.SourceLocalMemory
-	case store.SourceInvalid:
-		return nil, errors.New("cacheredis: the store does not say where its state lives")
-	}
-	kind := kindState
-	if s.Clock() == store.ClockCaller {
-		kind = kindSimulation
-	}
-	for _, policy := range config.Policies.All() {
-		l.prepared[policy] = prepare(builder, policy, kind)
-	}
-	l.admission.init(config.MaxInFlight)
-	return l, nil
+	return (&EdgeRateLimiter{coordination: c}).WithPolicies(config.Policies)
 }
+
+// WithPolicies gives a limiter that decides by other policies and shares everything else with this
+// one: the store, the slots, and what Drain does. State belongs to a policy's ID and revision, so a
+// policy that is the same in both goes on where it was.
+func (l *EdgeRateLimiter) WithPolicies(policies *ratelimit.PolicySet) (*EdgeRateLimiter, error) {
+	if policies == nil {
+		return nil, errNoPolicies
+	}
+	all := policies.All()
+	with := &EdgeRateLimiter{
+		coordination: l.coordination, policies: policies,
+		prepared: make(map[*ratelimit.RateLimitPolicy]*prepared, len(all)),
+	}
+	for _, policy := range all {
+		with.prepared[policy] = prepare(l.builder, policy, l.kind)
+	}
+	return with, nil
+}
+
+var errNoPolicies = errors.New("cacheredis: no policies")
 
 // Evaluate decides one request; see ratelimit.EdgeRateLimitPort. It returns within the command
 // timeout, whatever the deadline.
@@ -105,34 +84,32 @@ func (l *EdgeRateLimiter) Evaluate(ctx context.Context, request ratelimit.RateLi
 	if err != nil {
 		return nil, err
 	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return l.unavailable(policy, ratelimit.UnavailableCanceled), nil
+	if v := l.enter(ctx, deadline); v.kind != verdictReply {
+		return outcomeOf(policy, v), nil
 	}
-	if time.Until(deadline) < l.commandTimeout {
-		return l.unavailable(policy, ratelimit.UnavailableDeadline), nil
-	}
-	switch l.admission.enter() {
-	case admissionFull:
-		return l.unavailable(policy, ratelimit.UnavailableAdmission), nil
-	case admissionClosed:
-		return l.unavailable(policy, ratelimit.UnavailableClosed), nil
-	case admissionGranted:
-	}
-	defer l.admission.leave()
-
-	ctx, cancel := context.WithTimeout(ctx, l.commandTimeout)
-	defer cancel()
+	defer l.leave()
 	p := l.prepared[policy]
-	key := p.keys.of(request.Subject)
-	reply, err := l.store.Eval(ctx, p.program, []string{key}, p.arguments(request.Cost))
-	if err != nil {
-		return l.failed(policy, err), nil
+	reply, v := l.eval(ctx, p.program, p.keys.of(request.Subject), p.arguments(request.Cost))
+	if v.kind == verdictReply {
+		decision, err := parseDecision(reply, policy, request.Cost)
+		if err == nil {
+			return ratelimit.Conclude(policy, decision, l.source), nil
+		}
+		v = misfit(ratelimit.IncompatibleReply)
 	}
-	decision, err := parseDecision(reply, policy, request.Cost)
-	if err != nil {
-		return ratelimit.Incompatible{PolicyID: policy.ID(), Category: ratelimit.IncompatibleReply}, nil
+	return outcomeOf(policy, v), nil
+}
+
+// outcomeOf is what a limiter answers where there is no reply, or none that it can read.
+func outcomeOf(policy *ratelimit.RateLimitPolicy, v verdict) ratelimit.Outcome {
+	switch v.kind {
+	case verdictUnavailable:
+		return ratelimit.Unavailable{PolicyID: policy.ID(), RetryAfter: v.retryAfter, Category: v.unavailable}
+	case verdictIncompatible:
+		return ratelimit.Incompatible{PolicyID: policy.ID(), Category: v.incompatible}
+	case verdictIndeterminate, verdictReply:
 	}
-	return ratelimit.Conclude(policy, decision, l.source), nil
+	return ratelimit.Indeterminate{PolicyID: policy.ID(), RetryAfter: v.retryAfter}
 }
 
 // StateKey is the physical key of a subject's state under a policy, or "" where there is no such
@@ -143,38 +120,6 @@ func (l *EdgeRateLimiter) StateKey(policy ratelimit.PolicyID, subject ratelimit.
 		return ""
 	}
 	return p.keys.of(subject)
-}
-
-// Drain refuses new evaluations as closed and waits until those in flight have ended or ctx has.
-func (l *EdgeRateLimiter) Drain(ctx context.Context) error { return l.admission.drain(ctx) }
-
-// InFlight is the number of evaluations in flight.
-func (l *EdgeRateLimiter) InFlight() int { return l.admission.inUse() }
-
-func (l *EdgeRateLimiter) unavailable(policy *ratelimit.RateLimitPolicy, category ratelimit.UnavailableCategory) ratelimit.Outcome {
-	return ratelimit.Unavailable{PolicyID: policy.ID(), RetryAfter: l.retryAfter, Category: category}
-}
-
-// failed turns a store's error into an outcome, by its certainty and code alone.
-func (l *EdgeRateLimiter) failed(policy *ratelimit.RateLimitPolicy, err error) ratelimit.Outcome {
-	var failure *store.Error
-	if !errors.As(err, &failure) {
-		return ratelimit.Indeterminate{PolicyID: policy.ID(), RetryAfter: l.retryAfter}
-	}
-	switch failure.Certainty {
-	case store.NotSent, store.Refused:
-		if reason := category(failure.Code); reason != ratelimit.UnavailableInvalid {
-			return l.unavailable(policy, reason)
-		}
-		return ratelimit.Incompatible{PolicyID: policy.ID(), Category: ratelimit.IncompatibleProgram}
-	case store.Mismatched:
-		if failure.Code == store.CodeWrongType {
-			return ratelimit.Incompatible{PolicyID: policy.ID(), Category: ratelimit.IncompatibleState}
-		}
-		return ratelimit.Incompatible{PolicyID: policy.ID(), Category: ratelimit.IncompatibleReply}
-	case store.Uncertain, store.CertaintyInvalid:
-	}
-	return ratelimit.Indeterminate{PolicyID: policy.ID(), RetryAfter: l.retryAfter}
 }
 
 // category gives the reason that callers see for a code that left nothing spent. It is invalid for
