@@ -36,6 +36,7 @@
 -- row); half-open, successful probes and probes under lease; open, 0. clock 0 means the server's own;
 -- any other value is a caller's (simulation). The fields of a state stand in prelude-breaker-v1.
 -- @include prelude-v1
+-- @include prelude-integer-v1
 local clock = uint(ARGV[13], 0, 4398046511104)
 -- @include prelude-breaker-v1
 

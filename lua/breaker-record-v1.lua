@@ -41,6 +41,7 @@
 -- means the server's own; any other value is a caller's (simulation). The fields of a state stand in
 -- prelude-breaker-v1.
 -- @include prelude-v1
+-- @include prelude-integer-v1
 local clock = uint(ARGV[18], 0, 4398046511104)
 -- @include prelude-breaker-v1
 

@@ -2,7 +2,7 @@
 // to its descriptor, its SHA-1 and the lowest Redis version that the whole suite has run on.
 //
 // A released program never changes: what behaves differently is the next version, beside it. A
-// program is the text of its file with the shared prelude in the place of the line
+// program is the text of its file with each shared prelude in the place of its line, such as
 // `-- @include prelude-v1`; the digest is that of the assembled text. Each begins with `#!lua` and
 // no flags, so that a replica, a full or a failing server refuses it before it runs.
 //

@@ -145,20 +145,48 @@ func TestHeaders(t *testing.T) {
 				return // What a scalar program checks, and how, is its own.
 			}
 			// The header's bounds are those that the program checks.
+			byUint := strings.Contains(p.Source, "local function uint(")
 			for i, f := range d.Args {
 				if f.Kind != store.FieldInteger || f.Name == "cost" {
 					continue
 				}
-				if check := fmt.Sprintf("local %s = uint(ARGV[%d], %d, %d)\n", f.Name, i+1, f.Min, f.Max); !strings.Contains(p.Source, check) {
-					t.Errorf("the program has no line %q", check)
+				checks := boundChecks(f)
+				if byUint {
+					checks = []string{regexp.QuoteMeta(fmt.Sprintf("local %s = uint(ARGV[%d], %d, %d)\n", f.Name, i+1, f.Min, f.Max))}
+				}
+				for _, check := range checks {
+					if !regexp.MustCompile(check).MatchString(codeOf(p.Source)) {
+						t.Errorf("the program has nothing of the form %s", check)
+					}
 				}
 			}
-			if check := fmt.Sprintf("#KEYS ~= %d or #ARGV ~= %d ", d.Keys, len(d.Args)); !strings.Contains(p.Source, check) {
-				t.Errorf("the program does not check %q", check)
+			arity := fmt.Sprintf("#KEYS == %d and #argv == %d\n", d.Keys, len(d.Args))
+			if byUint {
+				arity = fmt.Sprintf("#KEYS ~= %d or #ARGV ~= %d ", d.Keys, len(d.Args))
+			}
+			if !strings.Contains(p.Source, arity) {
+				t.Errorf("the program does not check %q", arity)
 			}
 			if d.ClockIndex() != len(d.Args)-1 {
 				t.Error("a program that reads the clock does not take one")
 			}
 		})
 	}
+}
+
+// boundChecks are what a program that holds its arguments together has for each of them: it is among the
+// digits and not empty, it has 16 digits at most, and the bounds of its header. The greatest integer may
+// be a bound on a sum or a product that holds it.
+func boundChecks(f store.Field) []string {
+	name := `\b` + f.Name + `\b`
+	checks := []string{
+		`(?m)^  (and )?([a-z_]+ \.\. )*` + name + `( \.\. [a-z_]+)*$`,
+		name + ` == ''`,
+		`#` + f.Name + ` > 16\b`,
+		name + `[^\n]* > ` + fmt.Sprintf("(%d|%d)", f.Max, f.Max-1) + `\b`,
+	}
+	if f.Min > 0 {
+		checks = append(checks, name+fmt.Sprintf(" < %d", f.Min)+`\b`)
+	}
+	return checks
 }

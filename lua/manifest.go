@@ -16,9 +16,11 @@ var files embed.FS
 // LowestRedis is the lowest Redis version, major.minor, that a service lane runs the whole suite on.
 const LowestRedis = "7.0"
 
-// Where a program includes what all share that decide by a clock, and what all breakers share.
+// Where a program includes what all share that decide by a clock, how integers are read where a few
+// calls more do not matter, and what all breakers share.
 const (
 	includeMarker = "-- @include prelude-v1\n"
+	integerMarker = "-- @include prelude-integer-v1\n"
 	breakerMarker = "-- @include prelude-breaker-v1\n"
 )
 
@@ -47,9 +49,11 @@ func load() map[string]Program {
 	return programs
 }
 
-// readProgram gives a program's file, a breaker's with the prelude of breakers in its place.
+// readProgram gives a program's file, with the preludes that only some programs have in their place.
 func readProgram(descriptor *store.Program) string {
-	return strings.Replace(read(descriptor.ID()+".lua"), breakerMarker, read("prelude-breaker-v1.lua"), 1)
+	text := read(descriptor.ID() + ".lua")
+	text = strings.Replace(text, integerMarker, read("prelude-integer-v1.lua"), 1)
+	return strings.Replace(text, breakerMarker, read("prelude-breaker-v1.lua"), 1)
 }
 
 func read(name string) string {

@@ -35,7 +35,6 @@ local function policy_holds()
         and buckets * bucket_width <= 3155760000000)
 end
 
-local match = string.match
 local MOST_CALLS = 450359962737
 local key, now, lifetime = KEYS[1], server_now, 0
 local state, last, since, failures, successes = 'closed', 0, 0, 0, 0

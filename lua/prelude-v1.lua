@@ -1,19 +1,7 @@
--- Shared by every rate program: included where a program says `@include prelude-v1`.
--- uint gives the integer that a decimal text of 1..16 digits stands for, or nil where the text is
--- anything else or the integer is outside low..high. high is at most 2^53-1.
--- absent tells whether a key that read as all nil does not exist, rather than being a hash without
--- the fields of a state. TYPE answers a status reply or a plain string, by server and protocol.
-local floor, format, find = math.floor, string.format, string.find
-local function uint(text, low, high)
-  if type(text) ~= 'string' or #text > 16 or not find(text, '^%d+$') then return nil end
-  local n = tonumber(text)
-  if n < low or n > high then return nil end
-  return n
-end
-local function absent(key)
-  local kind = redis.call('TYPE', key)
-  if type(kind) == 'table' then kind = kind.ok end
-  return kind == 'none'
-end
+-- Shared by every program that decides by a clock: included where a program says `@include prelude-v1`.
+-- Quotients of integers are taken as (a - a % b) / b, which the interpreter does without a call; for
+-- a below 2^53 both are exact.
+local find, format, match, sub = string.find, string.format, string.match, string.sub
 local time = redis.call('TIME')
-local server_now = time[1] * 1000 + floor(time[2] / 1000)
+local millis = time[2] / 1000
+local server_now = time[1] * 1000 + (millis - millis % 1)

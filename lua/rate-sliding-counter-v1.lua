@@ -27,24 +27,34 @@
 -- redis: 7.0
 --
 -- identity is 1:sc:<policy revision>:<parameter fingerprint>: schema, algorithm, revision and
--- fingerprint in one field. clock 0 means the server's own; any other value is a caller's
--- (simulation), and the state says so by the suffix :sim.
+-- fingerprint in one text. clock 0 means the server's own; any other value is a caller's (simulation),
+-- and the state says so by the suffix :sim of its identity.
 --
--- Fields: m identity, l last observed ms, w current window id, c its count, pw previous window id
--- (0 where the current one is 0), pc its count. The weight of the previous window has the scale
+-- The state is one field, whose name is the identity: what stands under another name is no state of this
+-- policy. Its value is, with spaces between, current window id, its count, previous window id (0 where
+-- the current one is 0), its count, last observed ms. The weight of the previous window has the scale
 -- 1,000,000 and is rounded up, so the estimate is never below the true weighted count.
 -- @include prelude-v1
 
-local identity = ARGV[1]
-local limit = uint(ARGV[2], 1, 9007199254)
-local window = uint(ARGV[3], 1, 3155760000000)
-local grace = uint(ARGV[4], 0, 3155760000000)
-local max_regression = uint(ARGV[5], 0, 86400000)
-local cost = limit and uint(ARGV[6], 1, limit)
-local clock = uint(ARGV[7], 0, 4398046511104)
-if not (window and grace and max_regression and cost and clock)
-  or #KEYS ~= 1 or #ARGV ~= 7 or #identity > 64 or not find(identity, '^1:sc:')
-  or server_now > 4398046511104 then
+-- Each argument is 1..16 digits, within the header's range. They are searched together: where all have
+-- no more than 21 digits, none has more than 16. 12 digits are within grace's range and 7 within that of
+-- max_regression, which most calls never calculate with.
+local argv = ARGV
+local identity, limit, window, grace, max_regression, cost, clock =
+  argv[1], argv[2], argv[3], argv[4], argv[5], argv[6], argv[7]
+local digits = #KEYS == 1 and #argv == 7
+  and limit .. window .. grace .. max_regression .. cost .. clock
+if not digits or not find(digits, '^%d+$') or #identity > 64 or sub(identity, 1, 5) ~= '1:sc:'
+  or limit == '' or window == '' or grace == '' or max_regression == '' or cost == '' or clock == ''
+  or #digits > 21 and (#limit > 16 or #window > 16 or #cost > 16 or #clock > 16)
+  or #grace > 12 and (#grace > 16 or grace + 0 > 3155760000000)
+  or #max_regression > 7 and (#max_regression > 16 or max_regression + 0 > 86400000) then
+  return {'INVALID', server_now, server_now, 0, 0, 0, 0}
+end
+limit, window, cost = limit + 0, window + 0, cost + 0
+clock = clock == '0' and 0 or clock + 0
+if limit < 1 or limit > 9007199254 or window < 1 or window > 3155760000000
+  or cost < 1 or cost > limit or clock > 4398046511104 or server_now > 4398046511104 then
   return {'INVALID', server_now, server_now, 0, 0, 0, 0}
 end
 if clock > 0 then
@@ -53,28 +63,27 @@ if clock > 0 then
 end
 
 local key = KEYS[1]
-local state = redis.pcall('HMGET', key, 'm', 'l', 'w', 'c', 'pw', 'pc')
-if state.err then
-  if find(state.err, '^WRONGTYPE') then
+local state = redis.pcall('HGET', key, identity)
+local now, count, previous, stored_window = server_now, 0, 0, nil
+if state then
+  if state.err then
+    if find(state.err, '^WRONGTYPE') then
+      return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
+    end
+    return state
+  end
+  local stored_previous, last
+  stored_window, count, stored_previous, previous, last = match(state, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+  if not last or #stored_window > 16 or #count > 16 or #stored_previous > 16 or #previous > 16
+    or #last > 16 then
     return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
   end
-  return state
-end
-
-local now, id, count, previous, current = server_now, nil, 0, 0, false
-local stored, last, stored_window, stored_count, stored_previous, previous_count =
-  state[1], state[2], state[3], state[4], state[5], state[6]
-if stored or last or stored_window or stored_count or stored_previous or previous_count then
-  last = uint(last, 0, 4398046511104)
-  stored_window = uint(stored_window, 0, 4398046511104)
-  stored_count = uint(stored_count, 1, limit)
-  stored_previous = uint(stored_previous, 0, 4398046511104)
-  previous_count = uint(previous_count, 0, limit)
-  if stored ~= identity
-    or not (last and stored_window and stored_count and stored_previous and previous_count)
-    or stored_window ~= floor(last / window)
+  stored_window, count, stored_previous, previous, last =
+    stored_window + 0, count + 0, stored_previous + 0, previous + 0, last + 0
+  if last > 4398046511104 or count < 1 or count > limit or previous > limit
+    or stored_window ~= (last - last % window) / window
     or stored_previous ~= (stored_window > 0 and stored_window - 1 or 0)
-    or stored_window == 0 and previous_count > 0 then
+    or stored_window == 0 and previous > 0 then
     return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
   end
   if last > now then
@@ -84,52 +93,60 @@ if stored or last or stored_window or stored_count or stored_previous or previou
     end
     now = last
   end
-  id = floor(now / window)
-  if stored_window == id then
-    count, previous, current = stored_count, previous_count, true
-  elseif stored_window == id - 1 then
-    previous = stored_count
-  end
-elseif absent(key) then
-  id = floor(now / window)
 else
-  return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
+  -- TYPE answers a status reply or a plain string, by server and protocol.
+  local kind = redis.call('TYPE', key)
+  if (kind.ok or kind) ~= 'none' then
+    return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
+  end
 end
 
-local start = id * window
-local window_end = start + window
+local start = now - now % window
+local id, window_end = start / window, start + window
+local current = stored_window == id
+if not current then
+  previous = stored_window == id - 1 and count or 0
+  count = 0
+end
 local used = count
 if previous > 0 then
   local left = 1000 * (window_end - now)
-  local weight = 1000 * floor(left / window)
-  local rest = 1000 * (left % window)
-  if rest > 0 then weight = weight + floor((rest - 1) / window) + 1 end
-  used = used + floor((previous * weight - 1) / 1000000) + 1
+  local rest = left % window
+  local weight = 1000 * ((left - rest) / window)
+  rest = 1000 * rest
+  if rest > 0 then weight = weight + (rest - 1 - (rest - 1) % window) / window + 1 end
+  local weighted = previous * weight - 1
+  used = used + (weighted - weighted % 1000000) / 1000000 + 1
 end
 
 if cost > limit - used then
   local base, decaying, budget = start, previous, limit - cost - count
   if budget < 0 then base, decaying, budget = window_end, count, limit - cost end
-  local v = floor(budget * 1000000 / decaying)
+  local scaled = budget * 1000000
+  local v = (scaled - scaled % decaying) / decaying
   if v > 1000000 then v = 1000000 end
-  local retry_at = base + window
-    - (v * floor(window / 1000000) + floor(v * (window % 1000000) / 1000000))
+  local part = window % 1000000
+  local millions, rest = (window - part) / 1000000, v * part
+  local retry_at = base + window - (v * millions + (rest - rest % 1000000) / 1000000)
   return {'DENIED', server_now, now, limit, used < limit and limit - used or 0,
     retry_at - server_now, count > 0 and window_end + window or window_end}
 end
 count = count + cost
 
 local reset_at = window_end + window
+local after = format('%d %d %d %d %d', id, count, id > 0 and id - 1 or 0, previous, now)
 if current and clock == 0 then
-  redis.call('HSET', key, 'l', format('%.0f', now), 'c', format('%.0f', count))
+  redis.call('HSET', key, identity, after)
 else
+  -- A server whose long has 32 bits would cut the integers of a state: it gets none.
+  if format('%d', 9007199254740991) ~= '9007199254740991' then
+    return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
+  end
   local ttl = reset_at + grace - server_now
   if clock > 0 and ttl < 86400000 then ttl = 86400000 end
   ttl = format('%.0f', ttl)
   local found = redis.call('PEXPIRE', key, ttl)
-  redis.call('HSET', key, 'm', identity, 'l', format('%.0f', now), 'w', format('%.0f', id),
-    'c', format('%.0f', count), 'pw', format('%.0f', id > 0 and id - 1 or 0),
-    'pc', format('%.0f', previous))
+  redis.call('HSET', key, identity, after)
   if found == 0 then redis.call('PEXPIRE', key, ttl) end
 end
 return {'ALLOWED', server_now, now, limit, limit - used - cost, 0, reset_at}

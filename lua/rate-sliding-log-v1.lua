@@ -35,8 +35,8 @@
 -- window is after now. Cumulative costs begin anew where nothing is live; one above 2^53-1 - limit is
 -- incompatible, since the next could not be exact. What is read is checked; what is not, is not.
 -- @include prelude-v1
+-- @include prelude-integer-v1
 
-local match, sub = string.match, string.sub
 local identity = ARGV[1]
 local limit = uint(ARGV[2], 1, 10000)
 local window = uint(ARGV[3], 1, 3155760000000)
@@ -150,12 +150,15 @@ local reset_at = now + window
 local ttl = reset_at + grace - server_now
 if clock > 0 and ttl < 86400000 then ttl = 86400000 end
 ttl = format('%.0f', ttl)
-local moment, sum = format('%.0f', now), format('%.0f', total)
+-- A server whose long has 32 bits would cut the integers of a state: it gets none.
+if not state[1] and format('%d', 9007199254740991) ~= '9007199254740991' then
+  return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
+end
 -- Takes the metadata with what is dead.
 local dead = now - window
-redis.call('ZREMRANGEBYSCORE', key, '-inf', format('%.0f', dead < -1 and -1 or dead))
+redis.call('ZREMRANGEBYSCORE', key, '-inf', dead < -1 and '-1' or format('%d', dead))
 local found = redis.call('PEXPIRE', key, ttl)
-redis.call('ZADD', key, '-1', identity .. ' ' .. moment .. ' ' .. sum,
-  moment, format('%016.0f', total) .. ':' .. format('%.0f', cost))
+redis.call('ZADD', key, '-1', identity .. format(' %d %d', now, total),
+  format('%d', now), format('%016d:%d', total, cost))
 if found == 0 then redis.call('PEXPIRE', key, ttl) end
 return {'ALLOWED', server_now, now, limit, limit - used - cost, 0, reset_at}

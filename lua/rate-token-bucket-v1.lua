@@ -29,28 +29,38 @@
 -- redis: 7.0
 --
 -- identity is 1:tb:<policy revision>:<parameter fingerprint>: schema, algorithm, revision and
--- fingerprint in one field. numerator tokens are gained each denominator ms, in lowest terms. clock
--- 0 means the server's own; any other value is a caller's (simulation), and the state says so by
--- the suffix :sim.
+-- fingerprint in one text. numerator tokens are gained each denominator ms, in lowest terms. clock 0
+-- means the server's own; any other value is a caller's (simulation), and the state says so by the
+-- suffix :sim of its identity.
 --
--- Fields: m identity, t tokens at scale 1, r remainder of the last division (0..denominator-1), l
--- last refill, which is the last observed ms, e expiry ms.
+-- The state is one field, whose name is the identity: what stands under another name is no state of this
+-- policy. Its value is, with spaces between, tokens at scale 1, remainder of the last division
+-- (0..denominator-1), last refill, which is the last observed ms, expiry ms.
 -- @include prelude-v1
 
-local identity = ARGV[1]
-local capacity = uint(ARGV[2], 1, 9007199254740991)
-local numerator = uint(ARGV[3], 1, 9007199254740991)
-local denominator = uint(ARGV[4], 1, 3155760000000)
-local grace = uint(ARGV[5], 0, 3155760000000)
-local max_regression = uint(ARGV[6], 0, 86400000)
-local cost = capacity and uint(ARGV[7], 1, capacity)
-local clock = uint(ARGV[8], 0, 4398046511104)
-if not (numerator and denominator and grace and max_regression and cost and clock)
-  or #KEYS ~= 1 or #ARGV ~= 8 or #identity > 64 or not find(identity, '^1:tb:')
+-- Each argument is 1..16 digits, within the header's range. They are searched together: where all have
+-- no more than 22 digits, none has more than 16. 12 digits are within grace's range and 7 within that of
+-- max_regression, which most calls never calculate with.
+local argv = ARGV
+local identity, capacity, numerator, denominator, grace, max_regression, cost, clock =
+  argv[1], argv[2], argv[3], argv[4], argv[5], argv[6], argv[7], argv[8]
+local digits = #KEYS == 1 and #argv == 8
+  and capacity .. numerator .. denominator .. grace .. max_regression .. cost .. clock
+if not digits or not find(digits, '^%d+$') or #identity > 64 or sub(identity, 1, 5) ~= '1:tb:'
+  or capacity == '' or numerator == '' or denominator == '' or grace == '' or max_regression == ''
+  or cost == '' or clock == ''
+  or #digits > 22 and (#capacity > 16 or #numerator > 16 or #denominator > 16 or #cost > 16 or #clock > 16)
+  or #grace > 12 and (#grace > 16 or grace + 0 > 3155760000000)
+  or #max_regression > 7 and (#max_regression > 16 or max_regression + 0 > 86400000) then
+  return {'INVALID', server_now, server_now, 0, 0, 0, 0}
+end
+capacity, numerator, denominator, cost = capacity + 0, numerator + 0, denominator + 0, cost + 0
+clock = clock == '0' and 0 or clock + 0
+if capacity < 1 or numerator < 1 or denominator < 1 or denominator > 3155760000000
+  or cost < 1 or cost > capacity or clock > 4398046511104 or server_now > 4398046511104
   or denominator * (numerator + 1) > 9007199254740991
   or capacity + numerator > 9007199254740990
-  or floor(capacity / numerator) * denominator > 3155760000000
-  or server_now > 4398046511104 then
+  or (capacity - capacity % numerator) / numerator * denominator > 3155760000000 then
   return {'INVALID', server_now, server_now, 0, 0, 0, 0}
 end
 if clock > 0 then
@@ -59,23 +69,23 @@ if clock > 0 then
 end
 
 local key = KEYS[1]
-local state = redis.pcall('HMGET', key, 'm', 't', 'r', 'l', 'e')
-if state.err then
-  if find(state.err, '^WRONGTYPE') then
+local state = redis.pcall('HGET', key, identity)
+local now, tokens, remainder, expires_at = server_now, capacity, 0, 0
+if state then
+  if state.err then
+    if find(state.err, '^WRONGTYPE') then
+      return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
+    end
+    return state
+  end
+  local stored_tokens, stored_remainder, last, expiry = match(state, '^(%d+) (%d+) (%d+) (%d+)$')
+  if not last or #stored_tokens > 16 or #stored_remainder > 16 or #last > 16 or #expiry > 16 then
     return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
   end
-  return state
-end
-
-local now, tokens, remainder, expires_at = server_now, capacity, 0, 0
-local stored, stored_tokens, stored_remainder, last, stored_expiry =
-  state[1], state[2], state[3], state[4], state[5]
-if stored or stored_tokens or stored_remainder or last or stored_expiry then
-  stored_tokens = uint(stored_tokens, 0, capacity - 1)
-  stored_remainder = uint(stored_remainder, 0, denominator - 1)
-  last = uint(last, 0, 4398046511104)
-  expires_at = uint(stored_expiry, 0, 9007199254740991)
-  if stored ~= identity or not (stored_tokens and stored_remainder and last and expires_at) then
+  stored_tokens, stored_remainder, last, expires_at =
+    stored_tokens + 0, stored_remainder + 0, last + 0, expiry + 0
+  if stored_tokens >= capacity or stored_remainder >= denominator or last > 4398046511104
+    or expires_at > 9007199254740991 then
     return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
   end
   if last > now then
@@ -86,46 +96,54 @@ if stored or stored_tokens or stored_remainder or last or stored_expiry then
     now = last
   end
   local elapsed = now - last
-  local whole = floor(elapsed / denominator)
-  if whole <= floor(capacity / numerator) then
-    local share = (elapsed - whole * denominator) * numerator + stored_remainder
-    local gained = floor(share / denominator)
-    local gain = whole * numerator + gained
+  local rest = elapsed % denominator
+  local whole = (elapsed - rest) / denominator
+  -- More than fills the bucket is not multiplied: it could leave the integers.
+  if whole <= capacity / numerator then
+    local share = rest * numerator + stored_remainder
+    local carried = share % denominator
+    local gain = whole * numerator + (share - carried) / denominator
     if gain < capacity - stored_tokens then
-      tokens, remainder = stored_tokens + gain, share - gained * denominator
+      tokens, remainder = stored_tokens + gain, carried
     end
   end
-elseif not absent(key) then
-  return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
-end
-
-local function wait(need, carried)
-  local whole = floor(need / numerator)
-  local rest = (need - whole * numerator) * denominator
-  if rest > carried then
-    return whole * denominator + floor((rest - carried - 1) / numerator) + 1
+else
+  -- TYPE answers a status reply or a plain string, by server and protocol.
+  local kind = redis.call('TYPE', key)
+  if (kind.ok or kind) ~= 'none' then
+    return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
   end
-  return whole * denominator - floor((carried - rest) / numerator)
 end
 
-if cost > tokens then
+-- wait gives the ms until need more tokens, of which carried is there already.
+local function wait(need, carried)
+  local part = need % numerator
+  local rest = part * denominator - carried
+  -- Rounded up: rest is over numerator, and below 0 where carried is more than it takes.
+  return (need - part) / numerator * denominator + (rest + -rest % numerator) / numerator
+end
+
+local left = tokens - cost
+if left < 0 then
   return {'DENIED', server_now, now, capacity, tokens,
     now + wait(cost - tokens, remainder) - server_now, now + wait(capacity - tokens, remainder)}
 end
-tokens = tokens - cost
 
-local reset_at = now + wait(capacity - tokens, remainder)
+local reset_at = now + wait(capacity - left, remainder)
 if expires_at >= reset_at + grace and clock == 0 then
-  redis.call('HSET', key, 't', format('%.0f', tokens), 'r', format('%.0f', remainder),
-    'l', format('%.0f', now))
+  redis.call('HSET', key, identity, format('%d %d %d %d', left, remainder, now, expires_at))
 else
+  -- A server whose long has 32 bits would cut the integers of a state: it gets none.
+  if format('%d', 9007199254740991) ~= '9007199254740991' then
+    return {'STATE_INCOMPATIBLE', server_now, server_now, 0, 0, 0, 0}
+  end
   if expires_at < reset_at + grace then expires_at = reset_at + grace + wait(capacity, 0) end
+  local after = format('%d %d %d %d', left, remainder, now, expires_at)
   local ttl = expires_at - server_now
   if clock > 0 and ttl < 86400000 then ttl = 86400000 end
   ttl = format('%.0f', ttl)
   local found = redis.call('PEXPIRE', key, ttl)
-  redis.call('HSET', key, 'm', identity, 't', format('%.0f', tokens), 'r', format('%.0f', remainder),
-    'l', format('%.0f', now), 'e', format('%.0f', expires_at))
+  redis.call('HSET', key, identity, after)
   if found == 0 then redis.call('PEXPIRE', key, ttl) end
 end
-return {'ALLOWED', server_now, now, capacity, tokens, 0, reset_at}
+return {'ALLOWED', server_now, now, capacity, left, 0, reset_at}

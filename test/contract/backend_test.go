@@ -12,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/edgelimit/edgelimit/adapter/outbound/cacheredis"
-	"github.com/edgelimit/edgelimit/shared-contract/algorithm"
 	"github.com/edgelimit/edgelimit/shared-contract/contracttest"
 	"github.com/edgelimit/edgelimit/shared-contract/ratelimit"
 	"github.com/edgelimit/edgelimit/test/lanes"
@@ -31,6 +30,7 @@ type bench struct {
 	namespace string
 	client    *redis.Client
 	keys      *cacheredis.EdgeRateLimiter // of the last limiter made: gives physical keys
+	circuit   *cacheredis.CircuitConfig   // of the limiters made; nil is none
 }
 
 func newBench(t testing.TB, address string) *bench {
@@ -81,7 +81,7 @@ func (b *bench) limiter(t testing.TB, policies ...*ratelimit.RateLimitPolicy) ra
 	}
 	limiter, err := cacheredis.NewEdgeRateLimiter(store, cacheredis.LimiterConfig{
 		Policies: set, Namespace: b.namespace, Secret: []byte(strings.Repeat("s", 32)), MaxInFlight: 1024,
-		CommandTimeout: timeout, UnavailableRetryAfter: time.Second,
+		CommandTimeout: timeout, UnavailableRetryAfter: time.Second, Circuit: b.circuit,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -184,9 +184,10 @@ func (b *bench) corrupt(t testing.TB, policy *ratelimit.RateLimitPolicy, subject
 		b.editLog(t, b.key(policy, subject), part, func(member string) string { return part.replaced(member, value) })
 		return
 	}
-	if err := b.client.HSet(t.Context(), b.key(policy, subject), field, value).Err(); err != nil {
-		t.Fatal(err)
-	}
+	part := findHashPart(t, policy, field)
+	b.editHash(t, b.key(policy, subject), func(identity, state string) (string, string) {
+		return part.replaced(identity, state, value)
+	})
 }
 
 func (b *bench) drop(t testing.TB, policy *ratelimit.RateLimitPolicy, subject ratelimit.SubjectDigest, field string) {
@@ -195,8 +196,29 @@ func (b *bench) drop(t testing.TB, policy *ratelimit.RateLimitPolicy, subject ra
 		b.editLog(t, b.key(policy, subject), part, part.dropped)
 		return
 	}
-	if err := b.client.HDel(t.Context(), b.key(policy, subject), field).Err(); err != nil {
-		t.Fatal(err)
+	part := findHashPart(t, policy, field)
+	b.editHash(t, b.key(policy, subject), part.dropped)
+}
+
+// editHash changes the one field of a hash, name and value.
+func (b *bench) editHash(t testing.TB, key string, edit func(identity, state string) (string, string)) {
+	t.Helper()
+	found, err := b.client.HGetAll(t.Context(), key).Result()
+	if err != nil || len(found) != 1 {
+		t.Fatalf("the state is %v, %v", found, err)
+	}
+	for identity, state := range found {
+		name, value := edit(identity, state)
+		_, err := b.client.TxPipelined(t.Context(), func(pipe redis.Pipeliner) error {
+			pipe.HSet(t.Context(), key, name, value)
+			if name != identity {
+				pipe.HDel(t.Context(), key, identity)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -216,41 +238,6 @@ func (b *bench) editLog(t testing.TB, key string, part logPart, edit func(member
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// fields are those of the headers of the programs.
-func fields(policy *ratelimit.RateLimitPolicy) []contracttest.StateField {
-	const maxWindow = algorithm.MaxNowMillis
-	identity := contracttest.StateField{Name: "m", Text: true}
-	last := contracttest.StateField{Name: "l", Max: algorithm.MaxNowMillis}
-	switch p := policy.Parameters().(type) {
-	case ratelimit.FixedWindowParameters:
-		return []contracttest.StateField{identity, last, {Name: "w", Max: maxWindow}, {Name: "c", Max: p.Limit}}
-	case ratelimit.SlidingWindowCounterParameters:
-		return []contracttest.StateField{
-			identity, last, {Name: "w", Max: maxWindow}, {Name: "c", Max: p.Limit}, {Name: "pw", Max: maxWindow}, {Name: "pc", Max: p.Limit},
-		}
-	case ratelimit.TokenBucketParameters:
-		rate := p.Arithmetic(policy.Clock()).Rate()
-		return []contracttest.StateField{
-			identity, last, {Name: "t", Max: p.Capacity - 1}, {Name: "r", Max: rate.Denominator - 1}, {Name: "e", Max: algorithm.MaxExact},
-		}
-	case ratelimit.GCRAParameters:
-		rate := p.Arithmetic(policy.Clock()).Rate()
-		return []contracttest.StateField{
-			identity, last,
-			{Name: "a", Max: algorithm.MaxNowMillis + algorithm.MaxHorizonMillis},
-			{Name: "f", Max: rate.Numerator - 1},
-			{Name: "e", Max: algorithm.MaxExact},
-		}
-	case ratelimit.SlidingWindowLogParameters:
-		var all []contracttest.StateField
-		for _, part := range logParts(p) {
-			all = append(all, part.field)
-		}
-		return all
-	}
-	return nil
 }
 
 // backend is everything but the clock.

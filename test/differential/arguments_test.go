@@ -26,7 +26,7 @@ func TestInvalidArguments(t *testing.T) {
 			}
 			m := vectors.Model(program, file.Vectors[0].Policy)
 			for i, field := range m.Program.Args {
-				odd := []any{"", " ", "-1", "+1", "1.5", "1e3", "nan", "inf", "0x1", "1 ", "12345678901234567", fmt.Sprint(field.Max + 1)}
+				odd := []any{"", " ", "-1", "+1", "1.5", "1e3", "nan", "inf", "0x1", "1 ", "12345678901234567", "00000000000000001", fmt.Sprint(field.Max + 1)}
 				if field.Kind == store.FieldText {
 					odd = []any{"", "1:xx:1:golden", "x" + m.Identity, m.Identity + fmt.Sprintf("%064d", 0)}
 				} else if field.Min > 0 {
@@ -51,6 +51,14 @@ func TestInvalidArguments(t *testing.T) {
 						t.Errorf("%s: left %v", what, o.hash)
 					}
 				}
+			}
+			// 16 digits are not too many, whatever they begin with.
+			padded := m.Args(1, 1)
+			for i, arg := range padded[1:] {
+				padded[i+1] = fmt.Sprintf("%016d", arg)
+			}
+			if o := p.call(t, m, p.newKey(), padded); o.reply[0] != "ALLOWED" {
+				t.Errorf("%s with 16 digits in each argument: replied %v", program, o.reply)
 			}
 			for _, args := range [][]any{m.Args(1, 1)[1:], append(m.Args(1, 1), "1")} {
 				if o := p.call(t, m, p.newKey(), args); o.reply[0] != "INVALID" {

@@ -46,9 +46,9 @@ func TestOneRead(t *testing.T) {
 			cost int64
 			want map[string]int64
 		}{
-			{"on a new key", 1, map[string]int64{"eval": 1, "time": 1, "hmget": 1, "type": 1, "pexpire": 2, "hset": 1}},
-			{"again", 1, map[string]int64{"eval": 1, "time": 1, "hmget": 1, "hset": 1}},
-			{"denied", m.Limit(), map[string]int64{"eval": 1, "time": 1, "hmget": 1}},
+			{"on a new key", 1, map[string]int64{"eval": 1, "time": 1, "hget": 1, "type": 1, "pexpire": 2, "hset": 1}},
+			{"again", 1, map[string]int64{"eval": 1, "time": 1, "hget": 1, "hset": 1}},
+			{"denied", m.Limit(), map[string]int64{"eval": 1, "time": 1, "hget": 1}},
 		} {
 			if got := count(m.Args(c.cost, 0)); !reflect.DeepEqual(got, c.want) {
 				t.Errorf("%s %s: %v, want %v", program, c.what, got, c.want)

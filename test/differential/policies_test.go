@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -85,21 +86,23 @@ func edit(r *rand.Rand, m *model.Model, state model.Hash) model.Hash {
 	return editHash(r, state)
 }
 
-// editHash changes one field of a stored hash, or removes it.
+// editHash changes, removes or repeats one number of a stored state, or moves the state to another name.
 func editHash(r *rand.Rand, hash model.Hash) model.Hash {
 	edited := model.Hash{}
-	fields := make([]string, 0, len(hash))
-	for _, field := range []string{"m", "l", "w", "c", "pw", "pc", "t", "r", "e", "a", "f"} {
-		if value, ok := hash[field]; ok {
-			edited[field] = value
-			fields = append(fields, field)
+	for identity, state := range hash {
+		parts := strings.Split(state, " ")
+		i := r.IntN(len(parts))
+		switch r.IntN(12) {
+		case 0:
+			parts = slices.Delete(parts, i, i+1)
+		case 1:
+			parts = slices.Insert(parts, i, parts[i])
+		case 2:
+			identity += "x"
+		default:
+			parts[i] = oddValues[r.IntN(len(oddValues))]
 		}
-	}
-	field := fields[r.IntN(len(fields))]
-	if r.IntN(8) == 0 && len(fields) > 1 {
-		delete(edited, field)
-	} else {
-		edited[field] = oddValues[r.IntN(len(oddValues))]
+		edited[identity] = strings.Join(parts, " ")
 	}
 	return edited
 }

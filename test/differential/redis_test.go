@@ -175,8 +175,9 @@ func check(t *testing.T, what string, o observed, before model.Hash, ttlBefore t
 func simulated(m *model.Model, state model.Hash) model.Hash {
 	clone := maps.Clone(state)
 	if !m.SortedSet() {
-		if state["m"] == m.Identity {
-			clone["m"] += ":sim"
+		if value, ours := state[m.Identity]; ours {
+			delete(clone, m.Identity)
+			clone[m.Identity+":sim"] = value
 		}
 		return clone
 	}
@@ -196,7 +197,8 @@ func ofSimulation(m *model.Model, state model.Hash) bool {
 			return true
 		}
 	}
-	return state["m"] == m.Identity+":sim"
+	_, ours := state[m.Identity+":sim"]
+	return ours
 }
 
 func name(parts ...string) string { return strings.Join(parts, " ") }

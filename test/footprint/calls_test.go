@@ -15,7 +15,7 @@ import (
 
 // inOrder are the commands of programs, in the order in which they are sent.
 var inOrder = []string{
-	"time", "get", "getrange", "hmget", "zrange", "exists", "type", "zremrangebyscore", "pexpire", "hset", "zadd", "set", "del",
+	"time", "get", "getrange", "hget", "hmget", "zrange", "exists", "type", "zremrangebyscore", "pexpire", "hset", "zadd", "set", "del",
 }
 
 // counts gives how often each command ran since the statistics were reset, without the program's own.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/edgelimit/edgelimit/shared-contract/algorithm"
 	"github.com/edgelimit/edgelimit/shared-contract/store"
@@ -50,7 +51,8 @@ type Model struct {
 	fixed    []int64
 	limit    int64
 	log      *slidingLog // where it is the sliding log, and then step is nil
-	step     func(hash Hash, now, cost int64) (decision algorithm.Decision, after Hash, expiresAt int64, moved, valid bool)
+	parts    []string    // what the numbers of its state are, else
+	step     func(state []int64, now, cost int64) (decision algorithm.Decision, after []int64, expiresAt int64, moved, valid bool)
 }
 
 // Args are the program's wire arguments; clock 0 means the server's.
@@ -74,10 +76,14 @@ func (m *Model) Call(hash Hash, now, cost int64, simulated bool) Result {
 	if m.log != nil {
 		return m.log.call(hash, identity, now, cost, simulated)
 	}
-	if hash != nil && hash["m"] != identity {
-		return rejected(hash, now)
+	var state []int64
+	if hash != nil {
+		var ok bool
+		if state, ok = m.numbers(hash[identity]); !ok {
+			return rejected(hash, now)
+		}
 	}
-	decision, after, expiresAt, moved, valid := m.step(hash, now, cost)
+	decision, after, expiresAt, moved, valid := m.step(state, now, cost)
 	if !valid {
 		return rejected(hash, now)
 	}
@@ -85,16 +91,7 @@ func (m *Model) Call(hash Hash, now, cost int64, simulated bool) Result {
 	if decision.Status != algorithm.StatusAllowed {
 		return result
 	}
-	after["m"] = identity
-	result.After = after
-	if !moved && !simulated {
-		// Not written again, so as it was, to the character.
-		for _, field := range []string{"w", "pw", "pc", "e"} {
-			if text, ok := hash[field]; ok {
-				after[field] = text
-			}
-		}
-	}
+	result.After = Hash{identity: Join(after)}
 	if moved || simulated {
 		result.TTL = expiresAt - now
 		if simulated {
@@ -116,14 +113,22 @@ func reply(d algorithm.Decision) [7]any {
 
 var digits = regexp.MustCompile(`^[0-9]{1,16}$`)
 
-// numbers reads fields as the programs do: 1 to 16 digits, at most 2^53-1.
-func numbers(hash Hash, fields ...string) ([]int64, bool) {
-	values := make([]int64, len(fields))
-	for i, field := range fields {
-		if !digits.MatchString(hash[field]) {
+// Parts names the numbers of a state over a hash, in their order.
+func (m *Model) Parts() []string { return m.parts }
+
+// numbers reads a state as the programs do: numbers of 1 to 16 digits, at most 2^53-1, with one space
+// between.
+func (m *Model) numbers(text string) ([]int64, bool) {
+	texts := strings.Split(text, " ")
+	if len(texts) != len(m.parts) {
+		return nil, false
+	}
+	values := make([]int64, len(texts))
+	for i, digit := range texts {
+		if !digits.MatchString(digit) {
 			return nil, false
 		}
-		n, err := strconv.ParseInt(hash[field], 10, 64)
+		n, err := strconv.ParseInt(digit, 10, 64)
 		if err != nil || n > algorithm.MaxExact {
 			return nil, false
 		}
@@ -132,35 +137,26 @@ func numbers(hash Hash, fields ...string) ([]int64, bool) {
 	return values, true
 }
 
-func hashOf(pairs ...any) Hash {
-	hash := Hash{}
-	for len(pairs) >= 2 {
-		hash[pairs[0].(string)] = fmt.Sprint(pairs[1]) //nolint:forcetypeassert // Written here alone.
-		pairs = pairs[2:]
-	}
-	return hash
-}
+// Join writes the numbers of a state.
+func Join(state []int64) string { return strings.Trim(fmt.Sprint(state), "[]") }
 
 // FixedWindow is rate-fixed-window-v1 under p.
 func FixedWindow(p algorithm.FixedWindow, identity string) *Model {
 	return &Model{
-		Program: store.RateFixedWindowV1, Identity: identity, limit: p.Limit,
+		Program: store.RateFixedWindowV1, Identity: identity, parts: []string{"window id", "consumed", "last observed"},
+		limit: p.Limit,
 		fixed: []int64{p.Limit, p.WindowMillis, p.Clock.GraceMillis, p.Clock.MaxRegressionMillis},
-		step: func(hash Hash, now, cost int64) (algorithm.Decision, Hash, int64, bool, bool) {
+		step: func(n []int64, now, cost int64) (algorithm.Decision, []int64, int64, bool, bool) {
 			var s algorithm.FixedWindowState
-			if hash != nil {
-				n, ok := numbers(hash, "l", "w", "c")
-				if !ok {
-					return algorithm.Decision{}, nil, 0, false, false
-				}
-				s = algorithm.FixedWindowState{Present: true, LastObserved: n[0], Window: n[1], Consumed: n[2]}
+			if n != nil {
+				s = algorithm.FixedWindowState{Present: true, Window: n[0], Consumed: n[1], LastObserved: n[2]}
 			}
 			if !p.Valid(s) {
 				return algorithm.Decision{}, nil, 0, false, false
 			}
 			d, next := p.Decide(s, now, cost)
 			moved := !s.Present || s.Window != next.Window
-			return d, hashOf("l", next.LastObserved, "w", next.Window, "c", next.Consumed), next.ExpiresAt, moved, true
+			return d, []int64{next.Window, next.Consumed, next.LastObserved}, next.ExpiresAt, moved, true
 		},
 	}
 }
@@ -168,17 +164,14 @@ func FixedWindow(p algorithm.FixedWindow, identity string) *Model {
 // SlidingCounter is rate-sliding-counter-v1 under p.
 func SlidingCounter(p algorithm.SlidingCounter, identity string) *Model {
 	return &Model{
-		Program: store.RateSlidingCounterV1, Identity: identity, limit: p.Limit,
+		Program: store.RateSlidingCounterV1, Identity: identity, parts: []string{"window id", "count", "previous window id", "previous count", "last observed"},
+		limit: p.Limit,
 		fixed: []int64{p.Limit, p.WindowMillis, p.Clock.GraceMillis, p.Clock.MaxRegressionMillis},
-		step: func(hash Hash, now, cost int64) (algorithm.Decision, Hash, int64, bool, bool) {
+		step: func(n []int64, now, cost int64) (algorithm.Decision, []int64, int64, bool, bool) {
 			var s algorithm.SlidingCounterState
-			if hash != nil {
-				n, ok := numbers(hash, "l", "w", "c", "pw", "pc")
-				if !ok {
-					return algorithm.Decision{}, nil, 0, false, false
-				}
+			if n != nil {
 				s = algorithm.SlidingCounterState{
-					Present: true, LastObserved: n[0], Window: n[1], Count: n[2], Previous: n[3], PreviousCount: n[4],
+					Present: true, Window: n[0], Count: n[1], Previous: n[2], PreviousCount: n[3], LastObserved: n[4],
 				}
 			}
 			if !p.Valid(s) {
@@ -186,7 +179,7 @@ func SlidingCounter(p algorithm.SlidingCounter, identity string) *Model {
 			}
 			d, next := p.Decide(s, now, cost)
 			moved := !s.Present || s.Window != next.Window
-			after := hashOf("l", next.LastObserved, "w", next.Window, "c", next.Count, "pw", next.Previous, "pc", next.PreviousCount)
+			after := []int64{next.Window, next.Count, next.Previous, next.PreviousCount, next.LastObserved}
 			return d, after, next.ExpiresAt, moved, true
 		},
 	}
@@ -196,15 +189,12 @@ func SlidingCounter(p algorithm.SlidingCounter, identity string) *Model {
 func TokenBucket(p algorithm.TokenBucket, identity string) *Model {
 	rate := p.Rate()
 	return &Model{
-		Program: store.RateTokenBucketV1, Identity: identity, limit: p.Capacity,
+		Program: store.RateTokenBucketV1, Identity: identity, parts: []string{"tokens", "remainder", "last refill", "expiry"},
+		limit: p.Capacity,
 		fixed: []int64{p.Capacity, rate.Numerator, rate.Denominator, p.Clock.GraceMillis, p.Clock.MaxRegressionMillis},
-		step: func(hash Hash, now, cost int64) (algorithm.Decision, Hash, int64, bool, bool) {
+		step: func(n []int64, now, cost int64) (algorithm.Decision, []int64, int64, bool, bool) {
 			var s algorithm.TokenBucketState
-			if hash != nil {
-				n, ok := numbers(hash, "t", "r", "l", "e")
-				if !ok {
-					return algorithm.Decision{}, nil, 0, false, false
-				}
+			if n != nil {
 				s = algorithm.TokenBucketState{Present: true, Tokens: n[0], Remainder: n[1], LastRefill: n[2], ExpiresAt: n[3]}
 			}
 			if !p.Valid(s) {
@@ -212,7 +202,7 @@ func TokenBucket(p algorithm.TokenBucket, identity string) *Model {
 			}
 			d, next := p.Decide(s, now, cost)
 			moved := !s.Present || s.ExpiresAt != next.ExpiresAt
-			after := hashOf("t", next.Tokens, "r", next.Remainder, "l", next.LastRefill, "e", next.ExpiresAt)
+			after := []int64{next.Tokens, next.Remainder, next.LastRefill, next.ExpiresAt}
 			return d, after, next.ExpiresAt, moved, true
 		},
 	}
@@ -222,15 +212,12 @@ func TokenBucket(p algorithm.TokenBucket, identity string) *Model {
 func GCRA(p algorithm.GCRA, identity string) *Model {
 	rate := p.Rate()
 	return &Model{
-		Program: store.RateGCRAV1, Identity: identity, limit: p.Burst,
+		Program: store.RateGCRAV1, Identity: identity, parts: []string{"arrival", "fraction", "last observed", "expiry"},
+		limit: p.Burst,
 		fixed: []int64{rate.Numerator, rate.Denominator, p.Burst, p.Clock.GraceMillis, p.Clock.MaxRegressionMillis},
-		step: func(hash Hash, now, cost int64) (algorithm.Decision, Hash, int64, bool, bool) {
+		step: func(n []int64, now, cost int64) (algorithm.Decision, []int64, int64, bool, bool) {
 			var s algorithm.GCRAState
-			if hash != nil {
-				n, ok := numbers(hash, "a", "f", "l", "e")
-				if !ok {
-					return algorithm.Decision{}, nil, 0, false, false
-				}
+			if n != nil {
 				s = algorithm.GCRAState{Present: true, TAT: algorithm.Span{Millis: n[0], Fraction: n[1]}, LastObserved: n[2], ExpiresAt: n[3]}
 			}
 			if !p.Valid(s) {
@@ -238,7 +225,7 @@ func GCRA(p algorithm.GCRA, identity string) *Model {
 			}
 			d, next := p.Decide(s, now, cost)
 			moved := !s.Present || s.ExpiresAt != next.ExpiresAt
-			after := hashOf("a", next.TAT.Millis, "f", next.TAT.Fraction, "l", next.LastObserved, "e", next.ExpiresAt)
+			after := []int64{next.TAT.Millis, next.TAT.Fraction, next.LastObserved, next.ExpiresAt}
 			return d, after, next.ExpiresAt, moved, true
 		},
 	}

@@ -45,6 +45,11 @@ var oddTexts = []string{
 
 // changed gives a text near another one, or an odd one.
 func changed(r *rand.Rand, text string) string {
+	if parts := strings.Split(text, " "); len(parts) > 1 && r.IntN(4) > 0 {
+		i := r.IntN(len(parts))
+		parts[i] = changed(r, parts[i])
+		return strings.Join(parts, " ")
+	}
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && r.IntN(3) > 0 {
 		switch r.IntN(6) {
 		case 0:

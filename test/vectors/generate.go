@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/edgelimit/edgelimit/shared-contract/algorithm"
 	"github.com/edgelimit/edgelimit/test/model"
@@ -105,7 +106,7 @@ var malformed = []string{
 	"", " ", "nan", "inf", "-inf", "1e400", "1e3", "-1", "+1", "0x10", "1.5", "1 ", " 1", "1\n", "9007199254740992", "12345678901234567", "٣",
 }
 
-// editScenarios are single calls on a state that was edited: each field in turn takes each malformed
+// editScenarios are single calls on a state that was edited: each number in turn takes each malformed
 // value, goes missing, or goes out of its range.
 func editScenarios(program string, policy Policy) []Vector {
 	m := Model(program, policy)
@@ -114,44 +115,30 @@ func editScenarios(program string, policy Policy) []Vector {
 	add := func(name string, before model.Hash) {
 		vectors = append(vectors, Vector{Name: name, Policy: policy, Before: before, Now: base + 1, Cost: 1})
 	}
-	for _, field := range fieldsOf(program) {
-		for _, value := range malformed {
-			edited := maps.Clone(healthy)
-			edited[field] = value
-			add(fmt.Sprintf("field %s is %q", field, value), edited)
+	own := strings.Split(healthy[m.Identity], " ")
+	for i, part := range m.Parts() {
+		for _, value := range append(malformed, "0", "1", "007", "9007199254740991", "4398046511105", "0000000000000001", "00000000000000001") {
+			edited := slices.Clone(own)
+			edited[i] = value
+			add(fmt.Sprintf("%s is %q", part, value), model.Hash{m.Identity: strings.Join(edited, " ")})
 		}
-		missing := maps.Clone(healthy)
-		delete(missing, field)
-		add("field "+field+" is missing", missing)
-		for _, value := range []string{"0", "1", "007", "9007199254740991", "4398046511105"} {
-			edited := maps.Clone(healthy)
-			edited[field] = value
-			add(fmt.Sprintf("field %s is %q", field, value), edited)
-		}
+		add(part+" is missing", model.Hash{m.Identity: strings.Join(slices.Delete(slices.Clone(own), i, i+1), " ")})
+		add(part+" stands twice", model.Hash{m.Identity: strings.Join(slices.Insert(slices.Clone(own), i, own[i]), " ")})
+	}
+	for _, separator := range []string{"", "  ", "\t", "\n", ",", "\x00"} {
+		add(fmt.Sprintf("%q stands between the numbers", separator), model.Hash{m.Identity: strings.Join(own, separator)})
+	}
+	for _, around := range []string{" %s", "%s ", "%s\n", "%s\x00", ""} {
+		add(fmt.Sprintf("the state as %q", around), model.Hash{m.Identity: strings.ReplaceAll(around, "%s", healthy[m.Identity])})
 	}
 	for _, identity := range []string{"", "1:xx:1:golden", m.Identity + ":sim", m.Identity + "x", "2" + m.Identity[1:]} {
-		edited := maps.Clone(healthy)
-		edited["m"] = identity
-		add(fmt.Sprintf("identity is %q", identity), edited)
+		add(fmt.Sprintf("identity is %q", identity), model.Hash{identity: healthy[m.Identity]})
 	}
 	add("a hash of somebody else", model.Hash{"name": "x"})
 	extra := maps.Clone(healthy)
 	extra["name"] = "x"
 	add("a field of somebody else beside", extra)
 	return vectors
-}
-
-func fieldsOf(program string) []string {
-	switch program {
-	case "rate-fixed-window-v1":
-		return []string{"l", "w", "c"}
-	case "rate-sliding-counter-v1":
-		return []string{"l", "w", "c", "pw", "pc"}
-	case "rate-gcra-v1":
-		return []string{"a", "f", "l", "e"}
-	default:
-		return []string{"t", "r", "l", "e"}
-	}
 }
 
 // Generate makes the vectors of a program.

@@ -48,14 +48,6 @@ func parseUint(text string, low, high int64) (int64, bool) {
 	return n, n >= low && n <= high
 }
 
-// fieldUint is parseUint of a field that was read; an absent one is no integer.
-func fieldUint(v store.Value, low, high int64) (int64, bool) {
-	if v.Kind != store.ValueText {
-		return 0, false
-	}
-	return parseUint(v.Text, low, high)
-}
-
 // decimal is how programs write an integer.
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 

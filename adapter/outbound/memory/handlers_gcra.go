@@ -1,8 +1,6 @@
 package memory
 
 import (
-	"errors"
-
 	"github.com/edgelimit/edgelimit/shared-contract/algorithm"
 	"github.com/edgelimit/edgelimit/shared-contract/store"
 )
@@ -27,38 +25,20 @@ func rateGCRAV1(tx *Tx, keys, args []string) (store.Reply, error) {
 	rate := algorithm.Rate{Numerator: limit, Denominator: period}
 	tolerance := rate.Span(burst)
 	p := algorithm.GCRA{Limit: limit, PeriodMillis: period, Burst: burst, Clock: c.clock}
-	fields, err := tx.HashGet(key, "m", "a", "f", "l", "e")
-	switch {
-	case errors.Is(err, ErrWrongType):
-		return rejected(algorithm.StatusStateIncompatible, c.now), nil
-	case err != nil:
+	var before algorithm.GCRAState
+	present, ok, err := c.readState(tx, key, &before.TAT.Millis, &before.TAT.Fraction, &before.LastObserved, &before.ExpiresAt)
+	if err != nil {
 		return store.Reply{}, err
 	}
-	var before algorithm.GCRAState
-	if !allAbsent(fields) {
-		arrival, ok1 := fieldUint(fields[1], 0, algorithm.MaxExact)
-		fraction, ok2 := fieldUint(fields[2], 0, limit-1)
-		last, ok3 := fieldUint(fields[3], 0, algorithm.MaxNowMillis)
-		expiresAt, ok4 := fieldUint(fields[4], 0, algorithm.MaxExact)
-		before = algorithm.GCRAState{
-			Present: true, TAT: algorithm.Span{Millis: arrival, Fraction: fraction}, LastObserved: last, ExpiresAt: expiresAt,
-		}
-		if fields[0] != store.Text(c.identity) || !ok1 || !ok2 || !ok3 || !ok4 || !p.ValidAt(rate, tolerance, before) {
-			return rejected(algorithm.StatusStateIncompatible, c.now), nil
-		}
-	} else if tx.Exists(key) {
+	before.Present = present
+	if !ok || !p.ValidAt(rate, tolerance, before) {
 		return rejected(algorithm.StatusStateIncompatible, c.now), nil
 	}
 	d, after := p.DecideAt(rate, tolerance, before, c.now, cost)
 	if d.Status != algorithm.StatusAllowed {
 		return replyOf(d), nil
 	}
-	arrival, fraction, last := decimal(after.TAT.Millis), decimal(after.TAT.Fraction), decimal(after.LastObserved)
-	if before.Present && before.ExpiresAt == after.ExpiresAt && !c.simulated {
-		err = tx.HashSet(key, "a", arrival, "f", fraction, "l", last)
-	} else {
-		err = c.create(tx, key, after.ExpiresAt, "m", c.identity, "a", arrival, "f", fraction, "l", last,
-			"e", decimal(after.ExpiresAt))
-	}
+	err = c.writeState(tx, key, before.Present && before.ExpiresAt == after.ExpiresAt, after.ExpiresAt,
+		after.TAT.Millis, after.TAT.Fraction, after.LastObserved, after.ExpiresAt)
 	return replyOf(d), err
 }

@@ -1,8 +1,6 @@
 package memory
 
 import (
-	"errors"
-
 	"github.com/edgelimit/edgelimit/shared-contract/algorithm"
 	"github.com/edgelimit/edgelimit/shared-contract/store"
 )
@@ -21,39 +19,20 @@ func rateSlidingCounterV1(tx *Tx, keys, args []string) (store.Reply, error) {
 	}
 	key := keys[0]
 	p := algorithm.SlidingCounter{Limit: limit, WindowMillis: window, Clock: c.clock}
-	fields, err := tx.HashGet(key, "m", "l", "w", "c", "pw", "pc")
-	switch {
-	case errors.Is(err, ErrWrongType):
-		return rejected(algorithm.StatusStateIncompatible, c.now), nil
-	case err != nil:
+	var before algorithm.SlidingCounterState
+	present, ok, err := c.readState(tx, key, &before.Window, &before.Count, &before.Previous, &before.PreviousCount, &before.LastObserved)
+	if err != nil {
 		return store.Reply{}, err
 	}
-	var before algorithm.SlidingCounterState
-	if !allAbsent(fields) {
-		last, ok1 := fieldUint(fields[1], 0, algorithm.MaxNowMillis)
-		id, ok2 := fieldUint(fields[2], 0, algorithm.MaxNowMillis)
-		count, ok3 := fieldUint(fields[3], 1, limit)
-		previous, ok4 := fieldUint(fields[4], 0, algorithm.MaxNowMillis)
-		previousCount, ok5 := fieldUint(fields[5], 0, limit)
-		before = algorithm.SlidingCounterState{
-			Present: true, LastObserved: last, Window: id, Count: count, Previous: previous, PreviousCount: previousCount,
-		}
-		if fields[0] != store.Text(c.identity) || !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !p.Valid(before) {
-			return rejected(algorithm.StatusStateIncompatible, c.now), nil
-		}
-	} else if tx.Exists(key) {
+	before.Present = present
+	if !ok || !p.Valid(before) {
 		return rejected(algorithm.StatusStateIncompatible, c.now), nil
 	}
 	d, after := p.Decide(before, c.now, cost)
 	if d.Status != algorithm.StatusAllowed {
 		return replyOf(d), nil
 	}
-	if before.Present && before.Window == after.Window && !c.simulated {
-		err = tx.HashSet(key, "l", decimal(after.LastObserved), "c", decimal(after.Count))
-	} else {
-		err = c.create(tx, key, after.ExpiresAt, "m", c.identity, "l", decimal(after.LastObserved),
-			"w", decimal(after.Window), "c", decimal(after.Count),
-			"pw", decimal(after.Previous), "pc", decimal(after.PreviousCount))
-	}
+	err = c.writeState(tx, key, before.Present && before.Window == after.Window, after.ExpiresAt,
+		after.Window, after.Count, after.Previous, after.PreviousCount, after.LastObserved)
 	return replyOf(d), err
 }
