@@ -89,15 +89,31 @@ func (c Clock) Check() error {
 // effective clamps serverNow to last. It reports false where the step back is too large, and then
 // the reply.
 func (c Clock) effective(serverNow, last, limit int64) (int64, Decision, bool) {
-	if serverNow >= last {
+	switch {
+	case serverNow >= last:
 		return serverNow, Decision{}, true
+	case c.tolerates(serverNow, last):
+		return last, Decision{}, true
 	}
-	if last-serverNow > c.MaxRegressionMillis {
-		safeAt := last - c.MaxRegressionMillis
-		return 0, Decision{
-			Status: StatusClockUnsafe, ServerNowMillis: serverNow, EffectiveNowMillis: serverNow,
-			Limit: limit, RetryAfterMillis: safeAt - serverNow, ResetAtMillis: safeAt,
-		}, false
+	return 0, c.unsafe(serverNow, last, limit), false
+}
+
+// begin sets the fields of a denial, from which the others follow.
+func (d *Decision) begin(serverNow, now, limit, remaining int64) {
+	d.Status = StatusDenied
+	d.ServerNowMillis, d.EffectiveNowMillis = serverNow, now
+	d.Limit, d.Remaining = limit, remaining
+	d.RetryAfterMillis, d.ResetAtMillis = 0, 0
+}
+
+// tolerates reports whether a clock that shows serverNow after last may be clamped.
+func (c Clock) tolerates(serverNow, last int64) bool { return last-serverNow <= c.MaxRegressionMillis }
+
+// unsafe is the reply where it may not.
+func (c Clock) unsafe(serverNow, last, limit int64) Decision {
+	safeAt := last - c.MaxRegressionMillis
+	return Decision{
+		Status: StatusClockUnsafe, ServerNowMillis: serverNow, EffectiveNowMillis: serverNow,
+		Limit: limit, RetryAfterMillis: safeAt - serverNow, ResetAtMillis: safeAt,
 	}
-	return last, Decision{}, true
 }

@@ -38,13 +38,21 @@ func (p FixedWindow) Valid(s FixedWindowState) bool {
 // Decide evaluates cost (1..Limit) at serverNow. The state returned is to be stored where the
 // decision is StatusAllowed and equals the given one otherwise.
 func (p FixedWindow) Decide(s FixedWindowState, serverNow, cost int64) (Decision, FixedWindowState) {
+	var d Decision
+	p.Advance(&s, serverNow, cost, &d)
+	return d, s
+}
+
+// Advance is Decide in place: the decision is put into d, and an admission changes the state. Nothing
+// else does.
+func (p *FixedWindow) Advance(s *FixedWindowState, serverNow, cost int64, d *Decision) {
 	now := serverNow
-	if s.Present {
-		effective, unsafe, ok := p.Clock.effective(serverNow, s.LastObserved, p.Limit)
-		if !ok {
-			return unsafe, s
+	if s.Present && now < s.LastObserved {
+		if !p.Clock.tolerates(now, s.LastObserved) {
+			*d = p.Clock.unsafe(now, s.LastObserved, p.Limit)
+			return
 		}
-		now = effective
+		now = s.LastObserved
 	}
 	window := now / p.WindowMillis
 	end := (window + 1) * p.WindowMillis
@@ -52,18 +60,14 @@ func (p FixedWindow) Decide(s FixedWindowState, serverNow, cost int64) (Decision
 	if s.Present && s.Window == window {
 		consumed = s.Consumed
 	}
-	d := Decision{
-		Status: StatusDenied, ServerNowMillis: serverNow, EffectiveNowMillis: now,
-		Limit: p.Limit, Remaining: p.Limit - consumed, ResetAtMillis: end,
-	}
+	d.begin(serverNow, now, p.Limit, p.Limit-consumed)
+	d.ResetAtMillis = end
 	if cost > p.Limit-consumed {
 		d.RetryAfterMillis = end - serverNow
-		return d, s
+		return
 	}
 	d.Status = StatusAllowed
 	d.Remaining -= cost
-	return d, FixedWindowState{
-		Present: true, LastObserved: now, Window: window, Consumed: consumed + cost,
-		ExpiresAt: end + p.Clock.GraceMillis,
-	}
+	s.Present, s.LastObserved, s.Window, s.Consumed = true, now, window, consumed+cost
+	s.ExpiresAt = end + p.Clock.GraceMillis
 }

@@ -132,33 +132,39 @@ func (p GCRA) Decide(s GCRAState, serverNow, cost int64) (Decision, GCRAState) {
 
 // DecideAt is Decide for a caller that keeps Rate and Tolerance beside the parameters.
 func (p GCRA) DecideAt(rate Rate, tolerance Span, s GCRAState, serverNow, cost int64) (Decision, GCRAState) {
+	var d Decision
+	p.Advance(rate, tolerance, &s, serverNow, cost, &d)
+	return d, s
+}
+
+// Advance is DecideAt in place: the decision is put into d, and an admission changes the state. Nothing
+// else does.
+func (p *GCRA) Advance(rate Rate, tolerance Span, s *GCRAState, serverNow, cost int64, d *Decision) {
 	now, tat := Span{Millis: serverNow}, Span{Millis: serverNow}
 	if s.Present {
-		effective, unsafe, ok := p.Clock.effective(serverNow, s.LastObserved, p.Burst)
-		if !ok {
-			return unsafe, s
+		if serverNow < s.LastObserved {
+			if !p.Clock.tolerates(serverNow, s.LastObserved) {
+				*d = p.Clock.unsafe(serverNow, s.LastObserved, p.Burst)
+				return
+			}
+			now.Millis, tat.Millis = s.LastObserved, s.LastObserved
 		}
-		now.Millis, tat.Millis = effective, effective
 		if s.TAT.after(now) {
 			tat = s.TAT
 		}
 	}
-	d := Decision{
-		Status: StatusDenied, ServerNowMillis: serverNow, EffectiveNowMillis: now.Millis, Limit: p.Burst,
-	}
 	arrival, latest := tat.plus(rate, rate.Span(cost)), now.plus(rate, tolerance)
 	if arrival.after(latest) {
-		d.Remaining = latest.minus(rate, tat).units(rate)
+		d.begin(serverNow, now.Millis, p.Burst, latest.minus(rate, tat).units(rate))
 		d.RetryAfterMillis = arrival.minus(rate, tolerance).ceil() - serverNow
 		d.ResetAtMillis = tat.ceil()
-		return d, s
+		return
 	}
+	d.begin(serverNow, now.Millis, p.Burst, latest.minus(rate, arrival).units(rate))
 	d.Status = StatusAllowed
-	d.Remaining = latest.minus(rate, arrival).units(rate)
 	d.ResetAtMillis = arrival.ceil()
-	next := GCRAState{Present: true, TAT: arrival, LastObserved: now.Millis, ExpiresAt: s.ExpiresAt}
 	if need := d.ResetAtMillis + p.Clock.GraceMillis; !s.Present || s.ExpiresAt < need {
-		next.ExpiresAt = need + tolerance.ceil()
+		s.ExpiresAt = need + tolerance.ceil()
 	}
-	return d, next
+	s.Present, s.TAT, s.LastObserved = true, arrival, now.Millis
 }

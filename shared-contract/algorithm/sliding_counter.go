@@ -79,13 +79,21 @@ func (p SlidingCounter) decayOffset(count, budget int64) int64 {
 // Decide evaluates cost (1..Limit) at serverNow. The state returned is to be stored where the
 // decision is StatusAllowed and equals the given one otherwise.
 func (p SlidingCounter) Decide(s SlidingCounterState, serverNow, cost int64) (Decision, SlidingCounterState) {
+	var d Decision
+	p.Advance(&s, serverNow, cost, &d)
+	return d, s
+}
+
+// Advance is Decide in place: the decision is put into d, and an admission changes the state. Nothing
+// else does.
+func (p *SlidingCounter) Advance(s *SlidingCounterState, serverNow, cost int64, d *Decision) {
 	now := serverNow
-	if s.Present {
-		effective, unsafe, ok := p.Clock.effective(serverNow, s.LastObserved, p.Limit)
-		if !ok {
-			return unsafe, s
+	if s.Present && now < s.LastObserved {
+		if !p.Clock.tolerates(now, s.LastObserved) {
+			*d = p.Clock.unsafe(now, s.LastObserved, p.Limit)
+			return
 		}
-		now = effective
+		now = s.LastObserved
 	}
 	window := now / p.WindowMillis
 	start := window * p.WindowMillis
@@ -97,11 +105,12 @@ func (p SlidingCounter) Decide(s SlidingCounterState, serverNow, cost int64) (De
 	case s.Window == window-1:
 		previous = s.Count
 	}
-	used := count + ceilDiv(previous*p.weight(now-start), SlidingCounterScale)
-	d := Decision{
-		Status: StatusDenied, ServerNowMillis: serverNow, EffectiveNowMillis: now,
-		Limit: p.Limit, Remaining: max(p.Limit-used, 0), ResetAtMillis: start + p.WindowMillis,
+	used := count
+	if previous > 0 {
+		used += ceilDiv(previous*p.weight(now-start), SlidingCounterScale)
 	}
+	d.begin(serverNow, now, p.Limit, max(p.Limit-used, 0))
+	d.ResetAtMillis = start + p.WindowMillis
 	if cost > p.Limit-used {
 		var retryAt int64
 		if count <= p.Limit-cost {
@@ -113,15 +122,13 @@ func (p SlidingCounter) Decide(s SlidingCounterState, serverNow, cost int64) (De
 		if count > 0 {
 			d.ResetAtMillis += p.WindowMillis
 		}
-		return d, s
+		return
 	}
 	d.Status = StatusAllowed
 	d.Remaining -= cost
 	d.ResetAtMillis += p.WindowMillis
-	return d, SlidingCounterState{
-		Present: true, LastObserved: now,
-		Window: window, Count: count + cost,
-		Previous: max(window-1, 0), PreviousCount: previous,
-		ExpiresAt: d.ResetAtMillis + p.Clock.GraceMillis,
-	}
+	s.Present, s.LastObserved = true, now
+	s.Window, s.Count = window, count+cost
+	s.Previous, s.PreviousCount = max(window-1, 0), previous
+	s.ExpiresAt = d.ResetAtMillis + p.Clock.GraceMillis
 }

@@ -79,16 +79,22 @@ func (p TokenBucket) Check() error {
 }
 
 // Valid reports whether a stored state is one that this algorithm writes.
-func (p TokenBucket) Valid(s TokenBucketState) bool {
+func (p TokenBucket) Valid(s TokenBucketState) bool { return p.ValidAt(p.Rate(), s) }
+
+// ValidAt is Valid for a caller that keeps Rate beside the parameters.
+func (p TokenBucket) ValidAt(rate Rate, s TokenBucketState) bool {
 	return !s.Present || s.LastRefill >= 0 && s.LastRefill <= MaxNowMillis &&
 		s.Tokens >= 0 && s.Tokens < p.Capacity*TokenScale &&
-		s.Remainder >= 0 && s.Remainder < p.Rate().Denominator &&
+		s.Remainder >= 0 && s.Remainder < rate.Denominator &&
 		s.ExpiresAt >= 0 && s.ExpiresAt <= MaxExact
 }
 
 // refill gives tokens and remainder after elapsed ms.
-func (p TokenBucket) refill(rate Rate, tokens, remainder, elapsed int64) (int64, int64) {
+func (p *TokenBucket) refill(rate Rate, tokens, remainder, elapsed int64) (int64, int64) {
 	full := p.Capacity * TokenScale
+	if elapsed == 0 && tokens < full && remainder < rate.Denominator {
+		return tokens, remainder // what follows comes to this, with three divisions
+	}
 	q, r := elapsed/rate.Denominator, elapsed%rate.Denominator
 	if q > full/rate.Numerator {
 		return full, 0
@@ -102,7 +108,10 @@ func (p TokenBucket) refill(rate Rate, tokens, remainder, elapsed int64) (int64,
 }
 
 // wait is the time in ms until need more scaled tokens are there, rounded up.
-func (p TokenBucket) wait(rate Rate, need, remainder int64) int64 {
+func (p *TokenBucket) wait(rate Rate, need, remainder int64) int64 {
+	if rate.Numerator == 1 {
+		return need*rate.Denominator - remainder // what follows comes to this, with a division
+	}
 	q, r := need/rate.Numerator, need%rate.Numerator
 	if r*rate.Denominator >= remainder {
 		return q*rate.Denominator + ceilDiv(r*rate.Denominator-remainder, rate.Numerator)
@@ -118,34 +127,38 @@ func (p TokenBucket) Decide(s TokenBucketState, serverNow, cost int64) (Decision
 
 // DecideAt is Decide for a caller that keeps Rate beside the parameters.
 func (p TokenBucket) DecideAt(rate Rate, s TokenBucketState, serverNow, cost int64) (Decision, TokenBucketState) {
+	var d Decision
+	p.Advance(rate, &s, serverNow, cost, &d)
+	return d, s
+}
+
+// Advance is DecideAt in place: the decision is put into d, and an admission changes the state. Nothing
+// else does.
+func (p *TokenBucket) Advance(rate Rate, s *TokenBucketState, serverNow, cost int64, d *Decision) {
 	now, tokens, remainder := serverNow, p.Capacity*TokenScale, int64(0)
 	if s.Present {
-		effective, unsafe, ok := p.Clock.effective(serverNow, s.LastRefill, p.Capacity)
-		if !ok {
-			return unsafe, s
+		if now < s.LastRefill {
+			if !p.Clock.tolerates(now, s.LastRefill) {
+				*d = p.Clock.unsafe(now, s.LastRefill, p.Capacity)
+				return
+			}
+			now = s.LastRefill
 		}
-		now = effective
 		tokens, remainder = p.refill(rate, s.Tokens, s.Remainder, now-s.LastRefill)
 	}
-	d := Decision{
-		Status: StatusDenied, ServerNowMillis: serverNow, EffectiveNowMillis: now, Limit: p.Capacity,
-	}
+	d.begin(serverNow, now, p.Capacity, tokens/TokenScale)
 	spend := cost * TokenScale
 	if spend > tokens {
-		d.Remaining = tokens / TokenScale
 		d.RetryAfterMillis = now + p.wait(rate, spend-tokens, remainder) - serverNow
 		d.ResetAtMillis = now + p.wait(rate, p.Capacity*TokenScale-tokens, remainder)
-		return d, s
+		return
 	}
 	tokens -= spend
 	d.Status = StatusAllowed
 	d.Remaining = tokens / TokenScale
 	d.ResetAtMillis = now + p.wait(rate, p.Capacity*TokenScale-tokens, remainder)
-	next := TokenBucketState{
-		Present: true, LastRefill: now, Tokens: tokens, Remainder: remainder, ExpiresAt: s.ExpiresAt,
-	}
 	if need := d.ResetAtMillis + p.Clock.GraceMillis; !s.Present || s.ExpiresAt < need {
-		next.ExpiresAt = need + p.FillMillis()
+		s.ExpiresAt = need + p.wait(rate, p.Capacity*TokenScale, 0)
 	}
-	return d, next
+	s.Present, s.LastRefill, s.Tokens, s.Remainder = true, now, tokens, remainder
 }

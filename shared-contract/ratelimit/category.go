@@ -16,7 +16,7 @@ const (
 	AlgorithmSlidingWindowLog
 )
 
-// Source says where the state that a decision rests on lives.
+// Source says where a decision was taken, and so where the state lives that it rests on.
 type Source uint8
 
 // The sources. The zero value is invalid.
@@ -26,6 +26,9 @@ const (
 	SourceGlobalRedis
 	// SourceLocalMemory is the memory of this process.
 	SourceLocalMemory
+	// SourceDenialCache is this process's memory of a denial that one of the others gave before: no state
+	// was read, and the decision is a denial. See package denialcache.
+	SourceDenialCache
 )
 
 // Certainty says how exact an evaluated decision is.
@@ -141,7 +144,7 @@ const (
 
 var (
 	algorithmWords     = []string{"INVALID", "fixed-window", "sliding-window-counter", "token-bucket", "gcra", "sliding-window-log"}
-	sourceWords        = []string{"INVALID", "GLOBAL_REDIS", "LOCAL_MEMORY"}
+	sourceWords        = []string{"INVALID", "GLOBAL_REDIS", "LOCAL_MEMORY", "DENIAL_CACHE"}
 	certaintyWords     = []string{"INVALID", "CERTAIN", "APPROXIMATE_ALGORITHM"}
 	failurePolicyWords = []string{"INVALID", "FAIL_CLOSED"}
 	unavailableWords   = []string{

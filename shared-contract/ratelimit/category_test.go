@@ -17,7 +17,7 @@ func TestClosedSets(t *testing.T) {
 		word func(uint8) fmt.Stringer
 	}{
 		"algorithm":    {uint8(AlgorithmSlidingWindowLog), lower, func(i uint8) fmt.Stringer { return Algorithm(i) }},
-		"source":       {uint8(SourceLocalMemory), upper, func(i uint8) fmt.Stringer { return Source(i) }},
+		"source":       {uint8(SourceDenialCache), upper, func(i uint8) fmt.Stringer { return Source(i) }},
 		"certainty":    {uint8(CertaintyApproximateAlgorithm), upper, func(i uint8) fmt.Stringer { return Certainty(i) }},
 		"failure":      {uint8(FailClosed), upper, func(i uint8) fmt.Stringer { return FailurePolicy(i) }},
 		"unavailable":  {uint8(UnavailableCapacity), upper, func(i uint8) fmt.Stringer { return UnavailableCategory(i) }},
@@ -46,7 +46,7 @@ func TestWordsAreStable(t *testing.T) {
 	for want, member := range map[string]fmt.Stringer{
 		"fixed-window": AlgorithmFixedWindow, "sliding-window-counter": AlgorithmSlidingWindowCounter, "token-bucket": AlgorithmTokenBucket,
 		"gcra": AlgorithmGCRA, "sliding-window-log": AlgorithmSlidingWindowLog,
-		"GLOBAL_REDIS": SourceGlobalRedis, "LOCAL_MEMORY": SourceLocalMemory,
+		"GLOBAL_REDIS": SourceGlobalRedis, "LOCAL_MEMORY": SourceLocalMemory, "DENIAL_CACHE": SourceDenialCache,
 		"CERTAIN": CertaintyCertain, "APPROXIMATE_ALGORITHM": CertaintyApproximateAlgorithm, "FAIL_CLOSED": FailClosed,
 		"DEADLINE": UnavailableDeadline, "CANCELED": UnavailableCanceled, "ADMISSION": UnavailableAdmission,
 		"NOT_READY": UnavailableNotReady, "CLOSED": UnavailableClosed, "QUEUE": UnavailableQueue, "POOL": UnavailablePool,

@@ -57,7 +57,7 @@ type RateLimitDecision struct {
 	Remaining int64
 	// RetryAfter is 0 where allowed. Where denied it is at least 1 ms, whole milliseconds, counted
 	// from the store's clock: with no other traffic the same request is admitted at exactly that
-	// moment and not a millisecond earlier.
+	// moment and not a millisecond earlier. Of SourceDenialCache it is an upper bound.
 	RetryAfter time.Duration
 	// ResetAt is the moment, on the store's clock, at which the full limit is there, if no other
 	// traffic comes. In UTC, whole milliseconds.
@@ -71,25 +71,38 @@ type RateLimitDecision struct {
 // Allows reports whether o is Evaluated and allowed. It is false for everything else, nil and a
 // pointer to an outcome among them.
 func Allows(o Outcome) bool {
-	e, ok := o.(Evaluated)
-	return ok && e.Decision.Allowed
+	if _, ok := o.(Evaluated); !ok {
+		return false
+	}
+	return o.(Evaluated).Decision.Allowed //nolint:forcetypeassert // It is checked above; this form reads one field where the other copies all.
+}
+
+// ConcludeEvaluated is Conclude for a provider that has a place for the outcome: it puts there what
+// Conclude gives, where that is Evaluated, and reports whether it did. Otherwise the place is left alone.
+func ConcludeEvaluated(policy *RateLimitPolicy, d *algorithm.Decision, source Source, place *Evaluated) bool {
+	if d.Status != algorithm.StatusAllowed && d.Status != algorithm.StatusDenied {
+		return false
+	}
+	into := &place.Decision
+	into.Allowed = d.Status == algorithm.StatusAllowed
+	into.Limit = d.Limit
+	into.Remaining = d.Remaining
+	into.RetryAfter = time.Duration(d.RetryAfterMillis) * time.Millisecond
+	into.ResetAt = time.UnixMilli(d.ResetAtMillis).UTC()
+	into.PolicyID = policy.id
+	into.PolicyRevision = policy.revision
+	into.Source = source
+	into.Certainty = policy.certainty
+	return true
 }
 
 // Conclude turns an algorithm's decision under a policy into an outcome. It is for providers.
 func Conclude(policy *RateLimitPolicy, d algorithm.Decision, source Source) Outcome {
 	switch d.Status {
 	case algorithm.StatusAllowed, algorithm.StatusDenied:
-		return Evaluated{Decision: RateLimitDecision{
-			Allowed:        d.Status == algorithm.StatusAllowed,
-			Limit:          d.Limit,
-			Remaining:      d.Remaining,
-			RetryAfter:     time.Duration(d.RetryAfterMillis) * time.Millisecond,
-			ResetAt:        time.UnixMilli(d.ResetAtMillis).UTC(),
-			PolicyID:       policy.id,
-			PolicyRevision: policy.revision,
-			Source:         source,
-			Certainty:      policy.Certainty(),
-		}}
+		var evaluated Evaluated
+		ConcludeEvaluated(policy, &d, source, &evaluated)
+		return evaluated
 	case algorithm.StatusClockUnsafe:
 		return Unavailable{
 			PolicyID:   policy.id,

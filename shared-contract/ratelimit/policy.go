@@ -64,6 +64,7 @@ type RateLimitPolicy struct {
 	maxCost            int64
 	cleanupGrace       time.Duration
 	maxClockRegression time.Duration
+	certainty          Certainty
 	fingerprint        string
 }
 
@@ -131,6 +132,10 @@ func NewRateLimitPolicy(config RateLimitPolicyConfig) (*RateLimitPolicy, error) 
 		maxCost:            config.MaxCost,
 		cleanupGrace:       config.CleanupGrace,
 		maxClockRegression: config.MaxClockRegression,
+		certainty:          CertaintyCertain,
+	}
+	if config.Algorithm == AlgorithmSlidingWindowCounter {
+		p.certainty = CertaintyApproximateAlgorithm
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%v|%v|max-cost=%d|grace=%d|regression=%d",
 		config.Algorithm, config.Parameters.canonical(), p.maxCost, clock.GraceMillis, clock.MaxRegressionMillis))
@@ -209,12 +214,7 @@ func (p *RateLimitPolicy) FailurePolicy() FailurePolicy { return FailClosed }
 
 // Certainty is CertaintyApproximateAlgorithm for the sliding window counter and CertaintyCertain for
 // the others.
-func (p *RateLimitPolicy) Certainty() Certainty {
-	if p.Algorithm() == AlgorithmSlidingWindowCounter {
-		return CertaintyApproximateAlgorithm
-	}
-	return CertaintyCertain
-}
+func (p *RateLimitPolicy) Certainty() Certainty { return p.certainty }
 
 // Fingerprint is 16 hexadecimal characters over the algorithm and every parameter. Stored state
 // carries it: two policies of one ID and revision that differ anywhere never read each other's.

@@ -68,21 +68,31 @@ func (s *PolicySet) Admit(ctx context.Context, request RateLimitRequest) (*RateL
 	if policy == nil {
 		return nil, time.Time{}, &InvalidRequestError{Fault: FaultUnknownPolicy, Reason: "no policy has this ID"}
 	}
+	deadline, err := policy.Admit(ctx, &request)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return policy, deadline, nil
+}
+
+// Admit is PolicySet.Admit for a provider that has found the policy of the request's PolicyID itself: it
+// gives the deadline that counts, or an *InvalidRequestError. It neither keeps nor changes the request.
+func (p *RateLimitPolicy) Admit(ctx context.Context, request *RateLimitRequest) (time.Time, error) {
 	if request.EvaluationID != "" {
-		return nil, time.Time{}, &InvalidRequestError{Fault: FaultEvaluationID, Reason: "evaluations are not deduplicated in this revision"}
+		return time.Time{}, &InvalidRequestError{Fault: FaultEvaluationID, Reason: "evaluations are not deduplicated in this revision"}
 	}
 	if request.Subject.IsZero() {
-		return nil, time.Time{}, &InvalidRequestError{Fault: FaultSubject, Reason: "the subject digest is missing"}
+		return time.Time{}, &InvalidRequestError{Fault: FaultSubject, Reason: "the subject digest is missing"}
 	}
-	if request.Cost < 1 || request.Cost > policy.maxCost {
-		return nil, time.Time{}, &InvalidRequestError{Fault: FaultCost, Reason: fmt.Sprintf("cost is %d, policy %s takes 1..%d", request.Cost, policy.id, policy.maxCost)}
+	if request.Cost < 1 || request.Cost > p.maxCost {
+		return time.Time{}, &InvalidRequestError{Fault: FaultCost, Reason: fmt.Sprintf("cost is %d, policy %s takes 1..%d", request.Cost, p.id, p.maxCost)}
 	}
 	deadline := request.Deadline
 	if fromContext, ok := ctx.Deadline(); ok && (deadline.IsZero() || fromContext.Before(deadline)) {
 		deadline = fromContext
 	}
 	if deadline.IsZero() {
-		return nil, time.Time{}, &InvalidRequestError{Fault: FaultDeadline, Reason: "neither the request nor its context has a deadline"}
+		return time.Time{}, &InvalidRequestError{Fault: FaultDeadline, Reason: "neither the request nor its context has a deadline"}
 	}
-	return policy, deadline, nil
+	return deadline, nil
 }

@@ -64,7 +64,7 @@ type Store interface {
 	// Eval runs program with the given keys (their number is the program's) and arguments. Each
 	// argument is a string or an int64; any other type is refused with CodeInvalidArgument. It sends
 	// the program once: by digest, and by its exact source only where the server said that it does
-	// not know the digest.
+	// not know the digest. It keeps neither slice: the caller may use them again once it has returned.
 	Eval(ctx context.Context, program *Program, keys []string, args []any) (Reply, error)
 
 	// Ping asks whether the store answers. It changes nothing.

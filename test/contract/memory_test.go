@@ -137,7 +137,10 @@ func TestRedisProviderOverMemoryStore(t *testing.T) {
 					if part, ok := findLogPart(policy, field); ok {
 						return editLog(tx, key, part, func(member string) string { return part.replaced(member, value) })
 					}
-					return tx.HashSet(key, field, value)
+					part := findHashPart(t, policy, field)
+					return editHash(tx, key, func(identity, state string) (string, string) {
+						return part.replaced(identity, state, value)
+					})
 				})
 			},
 			Drop: func(t testing.TB, policy *ratelimit.RateLimitPolicy, subject ratelimit.SubjectDigest, field string) {
@@ -145,12 +148,30 @@ func TestRedisProviderOverMemoryStore(t *testing.T) {
 					if part, ok := findLogPart(policy, field); ok {
 						return editLog(tx, key, part, part.dropped)
 					}
-					_, err := tx.HashDelete(key, field)
-					return err
+					return editHash(tx, key, findHashPart(t, policy, field).dropped)
 				})
 			},
 		}
 	})
+}
+
+// editHash changes the one field of a hash, name and value.
+func editHash(tx *memory.Tx, key string, edit func(identity, state string) (string, string)) error {
+	found, err := tx.HashGetAll(key)
+	if err != nil || len(found) != 1 {
+		return fmt.Errorf("the state is %v, %w", found, err)
+	}
+	for identity, state := range found {
+		name, value := edit(identity, state)
+		if err := tx.HashSet(key, name, value); err != nil {
+			return err
+		}
+		if name != identity {
+			_, err := tx.HashDelete(key, identity)
+			return err
+		}
+	}
+	return nil
 }
 
 // editLog changes one member of a log, at its score.

@@ -8,20 +8,28 @@ import (
 )
 
 // state is the stored state of any algorithm: what can be derived from the policy is left out, and so
-// are the entries of a log. It holds no pointer, so that the collector need not look at it.
+// are the entries of a log.
 type state struct {
 	last      int64 // effective time of the last write, ms
 	count     int64 // consumed; count of the current window; tokens; arrival time, ms; place in shard.logs
-	carried   int64 // unused; count of the window before; remainder; fraction of the arrival time; unused
+	carried   int64 // unused; count of the window before; remainder; fraction of the arrival time; logMark
 	expiresAt int64 // ms
 }
 
-// logMark is set in the index of a policy whose states have entries in shard.logs.
-const logMark = 1 << 31
+// present reports whether the state is a stored one.
+func (s *state) present() bool { return s.expiresAt != 0 }
+
+// logMark tells the state of a log: what other algorithms carry is not negative.
+const logMark = -1
+
+// logged reports whether the state has entries in shard.logs.
+func (s *state) logged() bool { return s.carried == logMark }
 
 // compiled is a policy with its arithmetic worked out. Exactly one of the five is in use.
 type compiled struct {
-	index     uint32 // position in PolicySet.All, which tells the keys of policies apart, and logMark
+	policy    *ratelimit.RateLimitPolicy
+	id        ratelimit.PolicyID
+	pad       name // tells the names of its states from those of other policies
 	algorithm ratelimit.Algorithm
 	window    algorithm.FixedWindow
 	counter   algorithm.SlidingCounter
@@ -32,8 +40,8 @@ type compiled struct {
 	tolerance algorithm.Span
 }
 
-func compile(policy *ratelimit.RateLimitPolicy, index uint32) (*compiled, error) {
-	c := &compiled{index: index, algorithm: policy.Algorithm()}
+func compile(policy *ratelimit.RateLimitPolicy, n *naming) (*compiled, error) {
+	c := &compiled{policy: policy, id: policy.ID(), pad: n.pad(policy), algorithm: policy.Algorithm()}
 	switch parameters := policy.Parameters().(type) {
 	case ratelimit.FixedWindowParameters:
 		c.window = parameters.Arithmetic(policy.Clock())
@@ -47,55 +55,101 @@ func compile(policy *ratelimit.RateLimitPolicy, index uint32) (*compiled, error)
 		c.rate, c.tolerance = c.gcra.Rate(), c.gcra.Tolerance()
 	case ratelimit.SlidingWindowLogParameters:
 		c.log = parameters.Arithmetic(policy.Clock())
-		c.index |= logMark
 	default:
 		return nil, fmt.Errorf("memory: policy %s: algorithm %v is not supported", policy.ID(), c.algorithm)
 	}
 	return c, nil
 }
 
-// logged reports whether the policy is a log, which decideLog is for.
-func (c *compiled) logged() bool { return c.index&logMark != 0 }
+// few is how many policies are faster looked through than hashed.
+const few = 8
 
-// decideLog is decide over the entries of a log.
-func (c *compiled) decideLog(entries algorithm.SlidingLogEntries, now, cost int64) (algorithm.Decision, algorithm.SlidingLogStep) {
+// compiledSet finds compiled policies by ID.
+type compiledSet struct {
+	few  []*compiled                      // all of them, where there are not more than few
+	many map[ratelimit.PolicyID]*compiled // all of them
+}
+
+// compileAll compiles every policy of a set.
+func compileAll(policies *ratelimit.PolicySet, n *naming) (compiledSet, error) {
+	all := policies.All()
+	set := compiledSet{many: make(map[ratelimit.PolicyID]*compiled, len(all))}
+	for _, policy := range all {
+		c, err := compile(policy, n)
+		if err != nil {
+			return compiledSet{}, err
+		}
+		set.many[policy.ID()] = c
+		if len(all) <= few {
+			set.few = append(set.few, c)
+		}
+	}
+	return set, nil
+}
+
+// get gives the policy of an ID, or nil.
+func (s *compiledSet) get(id ratelimit.PolicyID) *compiled {
+	for _, c := range s.few {
+		if c.id == id {
+			return c
+		}
+	}
+	if s.few != nil {
+		return nil
+	}
+	return s.many[id]
+}
+
+// logged reports whether the policy is a log, which decideLog is for.
+func (c *compiled) logged() bool { return c.algorithm == ratelimit.AlgorithmSlidingWindowLog }
+
+// decideLog is decide over the entries of a log. What an admission changes in them is given.
+func (c *compiled) decideLog(s *state, entries algorithm.SlidingLogEntries, now, cost int64) (algorithm.Decision, algorithm.SlidingLogStep) {
 	if now < 0 || now > algorithm.MaxNowMillis {
 		return algorithm.Rejected(algorithm.StatusInvalid, now), algorithm.SlidingLogStep{}
 	}
-	return c.log.DecideOver(entries, now, cost)
+	d, step := c.log.DecideOver(entries, now, cost)
+	if d.Status == algorithm.StatusAllowed {
+		s.last, s.carried, s.expiresAt = step.Entry.At, logMark, step.ExpiresAt
+	}
+	return d, step
 }
 
-// decide runs the algorithm over a state, which is absent unless present is set. The state that it
-// gives is to be stored where the decision is StatusAllowed.
-func (c *compiled) decide(s state, present bool, now, cost int64) (algorithm.Decision, state) {
+// decide runs the algorithm over a state in place, which an admission changes and nothing else does, and
+// puts the decision into d. The zero state is one that is absent: what is stored expires after the epoch.
+func (c *compiled) decide(s *state, now, cost int64, d *algorithm.Decision) {
 	if now < 0 || now > algorithm.MaxNowMillis {
-		return algorithm.Rejected(algorithm.StatusInvalid, now), s
+		*d = algorithm.Rejected(algorithm.StatusInvalid, now)
+		return
 	}
+	// The states are filled field by field: a literal would be made elsewhere and copied.
 	switch c.algorithm {
 	case ratelimit.AlgorithmFixedWindow:
-		d, next := c.window.Decide(algorithm.FixedWindowState{
-			Present: present, LastObserved: s.last, Window: s.last / c.window.WindowMillis,
-			Consumed: s.count, ExpiresAt: s.expiresAt,
-		}, now, cost)
-		return d, state{last: next.LastObserved, count: next.Consumed, expiresAt: next.ExpiresAt}
+		var full algorithm.FixedWindowState
+		full.Present, full.LastObserved, full.ExpiresAt = s.present(), s.last, s.expiresAt
+		full.Window, full.Consumed = s.last/c.window.WindowMillis, s.count
+		c.window.Advance(&full, now, cost, d)
+		s.last, s.count, s.expiresAt = full.LastObserved, full.Consumed, full.ExpiresAt
 	case ratelimit.AlgorithmSlidingWindowCounter:
-		window := s.last / c.counter.WindowMillis
-		d, next := c.counter.Decide(algorithm.SlidingCounterState{
-			Present: present, LastObserved: s.last, Window: window, Count: s.count,
-			Previous: max(window-1, 0), PreviousCount: s.carried, ExpiresAt: s.expiresAt,
-		}, now, cost)
-		return d, state{last: next.LastObserved, count: next.Count, carried: next.PreviousCount, expiresAt: next.ExpiresAt}
+		var full algorithm.SlidingCounterState
+		full.Present, full.LastObserved, full.ExpiresAt = s.present(), s.last, s.expiresAt
+		full.Window, full.Count = s.last/c.counter.WindowMillis, s.count
+		full.Previous, full.PreviousCount = max(full.Window-1, 0), s.carried
+		c.counter.Advance(&full, now, cost, d)
+		s.last, s.count, s.carried, s.expiresAt = full.LastObserved, full.Count, full.PreviousCount, full.ExpiresAt
 	case ratelimit.AlgorithmTokenBucket:
-		d, next := c.bucket.DecideAt(c.rate, algorithm.TokenBucketState{
-			Present: present, LastRefill: s.last, Tokens: s.count, Remainder: s.carried, ExpiresAt: s.expiresAt,
-		}, now, cost)
-		return d, state{last: next.LastRefill, count: next.Tokens, carried: next.Remainder, expiresAt: next.ExpiresAt}
+		var full algorithm.TokenBucketState
+		full.Present, full.LastRefill, full.ExpiresAt = s.present(), s.last, s.expiresAt
+		full.Tokens, full.Remainder = s.count, s.carried
+		c.bucket.Advance(c.rate, &full, now, cost, d)
+		s.last, s.count, s.carried, s.expiresAt = full.LastRefill, full.Tokens, full.Remainder, full.ExpiresAt
 	case ratelimit.AlgorithmGCRA:
-		d, next := c.gcra.DecideAt(c.rate, c.tolerance, algorithm.GCRAState{
-			Present: present, TAT: algorithm.Span{Millis: s.count, Fraction: s.carried}, LastObserved: s.last, ExpiresAt: s.expiresAt,
-		}, now, cost)
-		return d, state{last: next.LastObserved, count: next.TAT.Millis, carried: next.TAT.Fraction, expiresAt: next.ExpiresAt}
+		var full algorithm.GCRAState
+		full.Present, full.LastObserved, full.ExpiresAt = s.present(), s.last, s.expiresAt
+		full.TAT.Millis, full.TAT.Fraction = s.count, s.carried
+		c.gcra.Advance(c.rate, c.tolerance, &full, now, cost, d)
+		s.last, s.count, s.carried, s.expiresAt = full.LastObserved, full.TAT.Millis, full.TAT.Fraction, full.ExpiresAt
 	case ratelimit.AlgorithmSlidingWindowLog, ratelimit.AlgorithmInvalid:
+		*d = algorithm.Rejected(algorithm.StatusInvalid, now)
 	}
-	return algorithm.Rejected(algorithm.StatusInvalid, now), s
 }

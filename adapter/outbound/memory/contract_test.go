@@ -19,7 +19,7 @@ func TestContract(t *testing.T) {
 			Source: ratelimit.SourceLocalMemory, Now: clock.peek, SetTime: clock.set, Advance: clock.advance,
 			TTL: b.ttl, State: b.state,
 			Missing: map[contracttest.Capability]string{
-				contracttest.CapabilityShare:      "a limiter's state is its own and ends with it, so no other instance or revision meets it",
+				contracttest.CapabilityShare:      "a limiter's state ends with it; only what WithPolicies makes shares it, and there a policy that was edited without a new revision starts fresh",
 				contracttest.CapabilityPutForeign: "states are typed values that only the limiter makes",
 				contracttest.CapabilityCorrupt:    "states are typed values that only the limiter makes",
 			},
@@ -41,37 +41,30 @@ func (b *inspected) newLimiter(t testing.TB, policies ...*ratelimit.RateLimitPol
 	return l
 }
 
-// find gives the state of a subject, if it has not expired.
-func (b *inspected) find(p *ratelimit.RateLimitPolicy, subject ratelimit.SubjectDigest) (state, bool) {
+// find gives the state of a subject, if it has not expired, with its entries where it is a log's.
+func (b *inspected) find(p *ratelimit.RateLimitPolicy, subject ratelimit.SubjectDigest) (state, string, bool) {
 	l := b.limiters[p]
-	k := key{digest: subject.Bytes(), policy: l.compiled[p].index}
-	s := &l.shards[l.shardOf(&k)]
+	a := l.ask(p, subject)
+	s := &l.states.shards[l.states.shardOf(a.hash)]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	position, ok := s.index[k]
-	if !ok || s.entries[position].state.expiresAt <= b.clock.peek().UnixMilli() {
-		return state{}, false
+	position, ok := s.table.seek(a.hash, &a.name)
+	if !ok || s.table.entries[position].state.expiresAt <= b.clock.peek().UnixMilli() {
+		return state{}, "", false
 	}
-	return s.entries[position].state, true
+	found := s.table.entries[position].state
+	if found.logged() {
+		return found, fmt.Sprintf("%d %+v", found.expiresAt, s.logs.entries(&found)), true
+	}
+	return found, fmt.Sprintf("%+v", found), true
 }
 
 func (b *inspected) ttl(_ testing.TB, p *ratelimit.RateLimitPolicy, subject ratelimit.SubjectDigest) (time.Duration, bool) {
-	s, ok := b.find(p, subject)
+	s, _, ok := b.find(p, subject)
 	return time.Duration(s.expiresAt-b.clock.peek().UnixMilli()) * time.Millisecond, ok
 }
 
 func (b *inspected) state(_ testing.TB, p *ratelimit.RateLimitPolicy, subject ratelimit.SubjectDigest) string {
-	s, ok := b.find(p, subject)
-	if !ok {
-		return ""
-	}
-	l := b.limiters[p]
-	if c := l.compiled[p]; c.logged() {
-		k := key{digest: subject.Bytes(), policy: c.index}
-		shard := &l.shards[l.shardOf(&k)]
-		shard.mu.Lock()
-		defer shard.mu.Unlock()
-		return fmt.Sprintf("%d %+v", s.expiresAt, shard.logs.entries(s.count, true))
-	}
-	return fmt.Sprintf("%+v", s)
+	_, text, _ := b.find(p, subject)
+	return text
 }

@@ -3,51 +3,67 @@ package memory
 // The order of expiry is a binary heap of positions in entries, the earliest first. It is exact: a
 // state whose expiry moves is moved at once, so the top tells whether anything has expired at all.
 
-func (s *shard) expiry(place int) int64 { return s.entries[s.order[place]].state.expiresAt }
+func (t *table) expiry(place int) int64 { return t.entries[t.order[place]].state.expiresAt }
 
-func (s *shard) swap(a, b int) {
-	s.order[a], s.order[b] = s.order[b], s.order[a]
-	s.entries[s.order[a]].place = uint32(a) //nolint:gosec // G115: at most MostKeys.
-	s.entries[s.order[b]].place = uint32(b) //nolint:gosec // G115: at most MostKeys.
+// earliest is the first expiry, or never.
+func (t *table) earliest() int64 {
+	if len(t.order) == 0 {
+		return never
+	}
+	return t.expiry(0)
+}
+
+// put puts a position at a place.
+func (t *table) put(place int, position uint32) {
+	t.order[place] = position
+	t.places[position] = uint32(place) //nolint:gosec // G115: at most MostKeys.
 }
 
 // rise restores the order where the state at place may expire before those above it.
-func (s *shard) rise(place int) {
+func (t *table) rise(place int) {
+	position := t.order[place]
+	expires := t.entries[position].state.expiresAt
 	for place > 0 {
 		parent := (place - 1) / 2
-		if s.expiry(parent) <= s.expiry(place) {
-			return
+		if t.expiry(parent) <= expires {
+			break
 		}
-		s.swap(parent, place)
+		t.put(place, t.order[parent])
 		place = parent
 	}
+	t.put(place, position)
 }
 
 // sink restores the order where the state at place may expire after those below it.
-func (s *shard) sink(place int) {
+func (t *table) sink(place int) {
+	position := t.order[place]
+	expires := t.entries[position].state.expiresAt
 	for {
 		first := 2*place + 1
-		if first >= len(s.order) {
-			return
+		if first >= len(t.order) {
+			break
 		}
-		if second := first + 1; second < len(s.order) && s.expiry(second) < s.expiry(first) {
-			first = second
+		earliest := t.expiry(first)
+		if second := first + 1; second < len(t.order) {
+			if e := t.expiry(second); e < earliest {
+				first, earliest = second, e
+			}
 		}
-		if s.expiry(place) <= s.expiry(first) {
-			return
+		if expires <= earliest {
+			break
 		}
-		s.swap(place, first)
+		t.put(place, t.order[first])
 		place = first
 	}
+	t.put(place, position)
 }
 
-// note publishes the earliest expiry, which other shards' calls read without the lock.
-func (s *shard) note() {
-	earliest := int64(never)
-	if len(s.order) > 0 {
-		earliest = s.expiry(0)
-	}
-	if s.earliest.Load() != earliest {
-		s.earliest.Store(earliest)
+// unorder takes the top out of the order.
+func (t *table) unorder() {
+	last := len(t.order) - 1
+	t.order[0] = t.order[last]
+	t.order = t.order[:last]
+	if last > 0 {
+		t.sink(0)
 	}
 }

@@ -99,19 +99,23 @@ func full(p *ratelimit.RateLimitPolicy) ratelimit.Outcome {
 	return ratelimit.Unavailable{PolicyID: p.ID(), RetryAfter: 250 * time.Millisecond, Category: ratelimit.UnavailableCapacity}
 }
 
+// ask is the question about one unit for a subject that Evaluate would ask.
+func (l *EdgeRateLimiter) ask(p *ratelimit.RateLimitPolicy, subject ratelimit.SubjectDigest) ask {
+	c := l.compiled.get(p.ID())
+	a := ask{policy: c, name: c.pad.name(&subject), deadline: farAway, cost: 1}
+	a.hash = l.states.naming.hash(a.name)
+	return a
+}
+
 // verify holds every shard to its invariants, and the budget to their sum.
 func verify(t testing.TB, l *EdgeRateLimiter) {
 	t.Helper()
 	held := 0
-	for i := range l.shards {
-		s := &l.shards[i]
+	for i := range l.states.shards {
+		s := &l.states.shards[i]
 		s.mu.Lock()
-		n := len(s.entries)
-		held += n
-		if len(s.order) != n || len(s.index) != n {
-			t.Errorf("shard %d: %d entries, %d in order, %d in index", i, n, len(s.order), len(s.index))
-		}
-		earliest := int64(never)
+		held += len(s.table.entries)
+		verifyTable(t, &s.table)
 		places := map[int64]bool{}
 		for _, place := range s.logs.free {
 			if places[place] || s.logs.rings[place].slots != nil {
@@ -119,34 +123,59 @@ func verify(t testing.TB, l *EdgeRateLimiter) {
 			}
 			places[place] = true
 		}
-		for position := range s.entries {
-			e := &s.entries[position]
-			earliest = min(earliest, e.state.expiresAt)
-			if e.key.logged() {
+		for position := range s.table.entries {
+			e := &s.table.entries[position]
+			if e.state.logged() {
 				if places[e.state.count] || s.logs.rings[e.state.count].count == 0 {
 					t.Errorf("shard %d: entry %d has the place %d, which is another's or empty", i, position, e.state.count)
 				}
 				places[e.state.count] = true
 			}
-			if int(s.order[e.place]) != position {
-				t.Errorf("shard %d: entry %d says place %d, which holds %d", i, position, e.place, s.order[e.place])
-			}
-			if s.index[e.key] != uint32(position) {
-				t.Errorf("shard %d: entry %d is indexed at %d", i, position, s.index[e.key])
-			}
-			if e.place > 0 && s.expiry(int(e.place-1)/2) > e.state.expiresAt {
-				t.Errorf("shard %d: entry %d expires before the one above it", i, position)
+			if own := l.states.shardOf(l.states.naming.hash(e.name)); own != i {
+				t.Errorf("shard %d: entry %d belongs to shard %d", i, position, own)
 			}
 		}
 		if len(places) != len(s.logs.rings) {
 			t.Errorf("shard %d: %d logs, of which %d are held or free", i, len(s.logs.rings), len(places))
 		}
-		if s.earliest.Load() != earliest {
+		if earliest := s.table.earliest(); s.earliest.Load() != earliest {
 			t.Errorf("shard %d: earliest %d, want %d", i, s.earliest.Load(), earliest)
 		}
 		s.mu.Unlock()
 	}
 	if held != l.LiveKeys() {
 		t.Errorf("%d states held, LiveKeys says %d", held, l.LiveKeys())
+	}
+}
+
+// verifyTable holds a table to its invariants: each entry is found from its home, nothing else is in the
+// index, which has room, and the order is a heap over all.
+func verifyTable(t testing.TB, table *table) {
+	t.Helper()
+	n := len(table.entries)
+	if len(table.order) != n || len(table.places) != n || 4*n > 3*len(table.index) || len(table.index)&(len(table.index)-1) != 0 {
+		t.Errorf("%d entries, %d in order, %d places, %d slots", n, len(table.order), len(table.places), len(table.index))
+	}
+	used := 0
+	for _, s := range table.index {
+		if s != 0 {
+			used++
+		}
+	}
+	if used != n {
+		t.Errorf("%d entries, %d slots in use", n, used)
+	}
+	for position := range table.entries {
+		e := &table.entries[position]
+		if at, ok := table.seek(table.naming.hash(e.name), &e.name); !ok || int(at) != position {
+			t.Errorf("entry %d is found at %d, %t", position, at, ok)
+		}
+		place := table.places[position]
+		if int(table.order[place]) != position {
+			t.Errorf("entry %d says place %d, which holds %d", position, place, table.order[place])
+		}
+		if place > 0 && table.expiry(int(place-1)/2) > e.state.expiresAt {
+			t.Errorf("entry %d expires before the one above it", position)
+		}
 	}
 }

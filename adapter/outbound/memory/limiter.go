@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"time"
 
-	"github.com/edgelimit/edgelimit/shared-contract/algorithm"
 	"github.com/edgelimit/edgelimit/shared-contract/ratelimit"
 )
 
@@ -17,10 +15,10 @@ const MostKeys = 1 << 30
 // Config is what a limiter is made of. Every field is required, but where it says so.
 type Config struct {
 	Policies *ratelimit.PolicySet
-	// Clock reads the time; nil means time.Now. It is called with a lock held, so it must be quick and
-	// must not call the limiter.
+	// Clock reads the time; nil means the wall clock, whose steps are then seen after at most 100 ms. It is
+	// called with a lock held, so it must be quick and must not call the limiter.
 	Clock func() time.Time
-	// MaxKeys bounds the live states over all policies, 1..MostKeys. A state takes about 200 bytes. That
+	// MaxKeys bounds the live states over all policies, 1..MostKeys. A state takes 90 to 120 bytes. That
 	// of a sliding window log counts as one and takes more: see the package's Bounds.
 	MaxKeys int
 	// UnavailableRetryAfter is the hint in Unavailable where no true time is known. At least 1 ms.
@@ -29,13 +27,10 @@ type Config struct {
 
 // EdgeRateLimiter decides in this process. Its constructor is NewEdgeRateLimiter.
 type EdgeRateLimiter struct {
+	states     *states
 	policies   *ratelimit.PolicySet
-	compiled   map[*ratelimit.RateLimitPolicy]*compiled
-	clock      func() time.Time
+	compiled   compiledSet
 	retryAfter time.Duration
-	seed       maphash.Seed
-	shards     []shard
-	budget     *budget
 }
 
 var _ ratelimit.EdgeRateLimitPort = (*EdgeRateLimiter)(nil)
@@ -55,129 +50,93 @@ func NewEdgeRateLimiter(config Config) (*EdgeRateLimiter, error) {
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}
-	policies := config.Policies.All()
-	table := make(map[*ratelimit.RateLimitPolicy]*compiled, len(policies))
-	for i, policy := range policies {
-		c, err := compile(policy, uint32(i))
-		if err != nil {
-			return nil, err
-		}
-		table[policy] = c
-	}
-	clock := config.Clock
-	if clock == nil {
-		clock = time.Now
-	}
-	l := &EdgeRateLimiter{
-		policies: config.Policies, compiled: table, clock: clock, retryAfter: config.UnavailableRetryAfter,
-		seed: maphash.MakeSeed(), shards: make([]shard, shardsFor(config.MaxKeys)),
-		budget: &budget{most: int64(config.MaxKeys)},
-	}
-	for i := range l.shards {
-		l.shards[i].init(l.budget)
-	}
-	return l, nil
+	l := &EdgeRateLimiter{states: newStates(config.MaxKeys, config.Clock), retryAfter: config.UnavailableRetryAfter}
+	return l.WithPolicies(config.Policies)
 }
 
-const (
-	fewestShards = 64
-	mostShards   = 1024
-	keysPerShard = 512
-)
-
-// shardsFor gives a power of two: enough that locks are seldom contended and that a shard's
-// rebuilding is short, few enough to look at all of them in one call.
-func shardsFor(keys int) int {
-	n := fewestShards
-	for n < mostShards && n*keysPerShard < keys {
-		n *= 2
+// WithPolicies gives a limiter of other policies over the same states: both share keys, their bound and
+// the clock, and both go on deciding. It is for changing policies while calls are under way.
+//
+// A policy that is in both, with the same revision and the same parameters, counts on where it was; a
+// state belongs to the policy's ID, revision, algorithm and fingerprint. Any other policy starts fresh,
+// and what an old one has left behind counts against MaxKeys until it expires by itself. Nothing is kept
+// of past generations: a limiter that nobody holds any more is collected, whatever became of the others.
+func (l *EdgeRateLimiter) WithPolicies(policies *ratelimit.PolicySet) (*EdgeRateLimiter, error) {
+	if policies == nil {
+		return nil, errors.New("memory: the policies are nil")
 	}
-	return n
-}
-
-// LiveKeys is the number of states held, those among them that have expired and not yet been
-// reclaimed.
-func (l *EdgeRateLimiter) LiveKeys() int { return int(l.budget.held.Load()) }
-
-// Evaluate decides once. See ratelimit.EdgeRateLimitPort.
-func (l *EdgeRateLimiter) Evaluate(ctx context.Context, request ratelimit.RateLimitRequest) (ratelimit.Outcome, error) {
-	policy, deadline, err := l.policies.Admit(ctx, request)
+	set, err := compileAll(policies, &l.states.naming)
 	if err != nil {
 		return nil, err
 	}
-	if cause := ctx.Err(); cause != nil {
-		if errors.Is(cause, context.DeadlineExceeded) {
-			return l.unavailable(policy, ratelimit.UnavailableDeadline), nil
-		}
-		return l.unavailable(policy, ratelimit.UnavailableCanceled), nil
+	return &EdgeRateLimiter{states: l.states, policies: policies, compiled: set, retryAfter: l.retryAfter}, nil
+}
+
+// Evaluate decides once. See ratelimit.EdgeRateLimitPort.
+//
+// It is small enough to be inlined: where the caller holds an *EdgeRateLimiter rather than the port, and
+// does not keep the outcome, nothing is allocated.
+func (l *EdgeRateLimiter) Evaluate(ctx context.Context, request ratelimit.RateLimitRequest) (outcome ratelimit.Outcome, err error) {
+	var e ratelimit.Evaluated
+	if l.evaluate(ctx, &request, &e, &outcome, &err) {
+		outcome = e
 	}
-	a := ask{policy: l.compiled[policy], deadline: deadline, cost: request.Cost}
-	a.key = key{digest: request.Subject.Bytes(), policy: a.policy.index}
-	d, verdict := l.decide(&a)
-	switch verdict {
+	return outcome, err
+}
+
+// evaluate is Evaluate. It reports whether the outcome is Evaluated, and then gives it in evaluated; any
+// other outcome and the error are given in theirs.
+func (l *EdgeRateLimiter) evaluate(
+	ctx context.Context, request *ratelimit.RateLimitRequest,
+	evaluated *ratelimit.Evaluated, other *ratelimit.Outcome, fault *error,
+) bool {
+	c := l.compiled.get(request.PolicyID)
+	if c == nil {
+		_, _, *fault = l.policies.Admit(ctx, *request)
+		return false
+	}
+	deadline, err := c.policy.Admit(ctx, request)
+	if err != nil {
+		*fault = err
+		return false
+	}
+	if cause := ctx.Err(); cause != nil {
+		*other = l.unavailable(c, stopped(cause))
+		return false
+	}
+	// Field by field: a literal would be made elsewhere and copied.
+	var a ask
+	a.policy, a.cost, a.deadline = c, request.Cost, deadline
+	a.name = c.pad.name(&request.Subject)
+	a.hash = l.states.naming.hash(a.name)
+	switch l.states.decide(&a) {
 	case verdictDeadline:
-		return l.unavailable(policy, ratelimit.UnavailableDeadline), nil
+		*other = l.unavailable(c, ratelimit.UnavailableDeadline)
+		return false
 	case verdictFull:
-		return l.unavailable(policy, ratelimit.UnavailableCapacity), nil
+		*other = l.unavailable(c, ratelimit.UnavailableCapacity)
+		return false
 	case verdictDecided:
 	}
-	return ratelimit.Conclude(policy, d, ratelimit.SourceLocalMemory), nil
-}
-
-func (l *EdgeRateLimiter) unavailable(policy *ratelimit.RateLimitPolicy, category ratelimit.UnavailableCategory) ratelimit.Outcome {
-	return ratelimit.Unavailable{PolicyID: policy.ID(), RetryAfter: l.retryAfter, Category: category}
-}
-
-// ask is one question on its way through the shards.
-type ask struct {
-	policy   *compiled
-	key      key
-	deadline time.Time
-	cost     int64
-}
-
-// verdict says how a shard dealt with a question.
-type verdict uint8
-
-const (
-	// verdictDecided: the decision stands.
-	verdictDecided verdict = iota
-	// verdictDeadline: the deadline was over at the clock reading; nothing was decided.
-	verdictDeadline
-	// verdictFull: a new state was needed and there was no room for it; nothing was decided.
-	verdictFull
-)
-
-// decide decides without an allocation, unless a shard has to grow or shrink.
-func (l *EdgeRateLimiter) decide(a *ask) (algorithm.Decision, verdict) {
-	own := l.shardOf(&a.key)
-	reply := l.shards[own].decide(l.clock, a, false)
-	if reply.verdict == verdictFull {
-		// The place of an expired state anywhere is taken over, not freed and taken: so one search is
-		// enough, whatever others do meanwhile.
-		if !l.takeOver(own, reply.now) {
-			return algorithm.Decision{}, verdictFull
-		}
-		reply = l.shards[own].decide(l.clock, a, true)
+	if ratelimit.ConcludeEvaluated(c.policy, &a.decision, ratelimit.SourceLocalMemory, evaluated) {
+		return true
 	}
-	if reply.verdict == verdictDecided {
-		l.shards[(own+reply.turn)&(len(l.shards)-1)].sweep(reply.now)
-	}
-	return reply.decision, reply.verdict
-}
-
-// shardOf mixes the digest with a seed of this process: callers choose digests.
-func (l *EdgeRateLimiter) shardOf(k *key) int {
-	return int(maphash.Bytes(l.seed, k.digest[:]) & uint64(len(l.shards)-1)) //nolint:gosec // G115: below mostShards.
-}
-
-// takeOver looks through all shards, beginning with one, for an expired state, removes it and keeps
-// its place in the budget. Shards are locked one at a time, and only where one has expired.
-func (l *EdgeRateLimiter) takeOver(first int, now int64) bool {
-	for i := range l.shards {
-		if l.shards[(first+i)&(len(l.shards)-1)].evictOne(now) {
-			return true
-		}
-	}
+	*other = ratelimit.Conclude(c.policy, a.decision, ratelimit.SourceLocalMemory)
 	return false
+}
+
+// stopped is the category of a context that is over.
+func stopped(cause error) ratelimit.UnavailableCategory {
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return ratelimit.UnavailableDeadline
+	}
+	return ratelimit.UnavailableCanceled
+}
+
+// LiveKeys is the number of states held over all policies, those of limiters made by WithPolicies and
+// those that have expired and not yet been reclaimed among them.
+func (l *EdgeRateLimiter) LiveKeys() int { return int(l.states.budget.held.Load()) }
+
+func (l *EdgeRateLimiter) unavailable(c *compiled, category ratelimit.UnavailableCategory) ratelimit.Outcome {
+	return ratelimit.Unavailable{PolicyID: c.policy.ID(), RetryAfter: l.retryAfter, Category: category}
 }

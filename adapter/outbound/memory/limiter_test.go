@@ -166,15 +166,15 @@ func TestClockIsReadUnderTheLock(t *testing.T) {
 	own, readings := 0, 0
 	l = newLimiter(t, 1, func() time.Time {
 		readings++
-		if l.shards[own].mu.TryLock() {
-			l.shards[own].mu.Unlock()
+		if l.states.shards[own].mu.TryLock() {
+			l.states.shards[own].mu.Unlock()
 			t.Error("the clock is read without the lock")
 		}
 		return clock.now()
 	}, p)
 	for n := range 3 {
-		k := key{digest: subjectOf(t, n).Bytes()}
-		own = l.shardOf(&k)
+		a := l.ask(p, subjectOf(t, n))
+		own = l.states.shardOf(a.hash)
 		evaluate(t, l, p, subjectOf(t, n), 1)
 		clock.advance(24 * time.Hour)
 	}
@@ -198,11 +198,10 @@ func TestDecisionDoesNotAllocate(t *testing.T) {
 		l := newLimiter(t, 10, clock.now, p)
 		subject := subjectOf(t, 1)
 		evaluate(t, l, p, subject, 1)
-		a := ask{policy: l.compiled[p], deadline: farAway, cost: 1}
-		a.key = key{digest: subject.Bytes(), policy: a.policy.index}
+		a := l.ask(p, subject)
 		if n := testing.AllocsPerRun(2000, func() {
 			clock.advance(time.Millisecond)
-			if _, verdict := l.decide(&a); verdict != verdictDecided {
+			if verdict := l.states.decide(&a); verdict != verdictDecided {
 				t.Fatal("not decided")
 			}
 		}); n != 0 {
@@ -210,8 +209,17 @@ func TestDecisionDoesNotAllocate(t *testing.T) {
 		}
 		ctx := t.Context()
 		request := ratelimit.RateLimitRequest{PolicyID: p.ID(), Subject: subject, Cost: 1, Deadline: farAway}
+		// Evaluate is inlined here, and the outcome does not leave this function.
 		if n := testing.AllocsPerRun(2000, func() {
-			if _, err := l.Evaluate(ctx, request); err != nil {
+			if o, err := l.Evaluate(ctx, request); err != nil || o == nil {
+				t.Fatal(err)
+			}
+		}); n != 0 {
+			t.Errorf("%v: %v allocations where the limiter is known", p.Algorithm(), n)
+		}
+		var port ratelimit.EdgeRateLimitPort = hidden{l}
+		if n := testing.AllocsPerRun(2000, func() {
+			if _, err := port.Evaluate(ctx, request); err != nil {
 				t.Fatal(err)
 			}
 		}); n > 1 {

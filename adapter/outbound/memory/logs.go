@@ -52,11 +52,11 @@ type logs struct {
 }
 
 // entries are those of a state, or none where the state is absent.
-func (l *logs) entries(place int64, present bool) algorithm.SlidingLogEntries {
-	if !present {
+func (l *logs) entries(s *state) algorithm.SlidingLogEntries {
+	if !s.present() {
 		return algorithm.SlidingLogEntries{}
 	}
-	return l.rings[place].pieces()
+	return l.rings[s.count].pieces()
 }
 
 // open gives the place of a new, empty log.
@@ -89,7 +89,7 @@ func (l *logs) compact(entries []entry) {
 	}
 	rings := make([]ring, 0, 2*used)
 	for i := range entries {
-		if entries[i].key.logged() {
+		if entries[i].state.logged() {
 			rings = append(rings, l.rings[entries[i].state.count])
 			entries[i].state.count = int64(len(rings) - 1)
 		}

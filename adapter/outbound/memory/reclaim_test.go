@@ -2,6 +2,7 @@ package memory
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -121,8 +122,8 @@ func TestPlaceNotNeededGoesBack(t *testing.T) {
 	clock := newManualClock()
 	p := newPolicy(t, "p", ratelimit.FixedWindowParameters{Limit: 2, Window: time.Hour}, 2)
 	l := newLimiter(t, 10, clock.now, p)
-	ask := ask{policy: l.compiled[p], key: key{digest: subjectOf(t, 1).Bytes()}, deadline: farAway, cost: 1}
-	s := &l.shards[l.shardOf(&ask.key)]
+	ask := l.ask(p, subjectOf(t, 1))
+	s := &l.states.shards[l.states.shardOf(ask.hash)]
 	for i, c := range []struct {
 		what     string
 		deadline time.Time
@@ -135,12 +136,12 @@ func TestPlaceNotNeededGoesBack(t *testing.T) {
 		{"stored meanwhile", farAway, verdictDecided, algorithm.StatusAllowed, 1},
 		{"spent meanwhile", farAway, verdictDecided, algorithm.StatusDenied, 1},
 	} {
-		if !l.budget.take() {
+		if !l.states.budget.take() {
 			t.Fatal("no place")
 		}
-		ask.deadline = c.deadline
-		if r := s.decide(l.clock, &ask, true); r.verdict != c.verdict || r.decision.Status != c.status {
-			t.Errorf("%d, %s: %+v", i, c.what, r)
+		ask.deadline, ask.decision = c.deadline, algorithm.Decision{}
+		if r := s.decide(&l.states.clock, &ask, true); r.verdict != c.verdict || ask.decision.Status != c.status {
+			t.Errorf("%d, %s: %+v %+v", i, c.what, r, ask.decision)
 		}
 		if l.LiveKeys() != c.held {
 			t.Errorf("%d, %s: %d places held, want %d", i, c.what, l.LiveKeys(), c.held)
@@ -275,6 +276,17 @@ func TestRandomTrafficKeepsInvariants(t *testing.T) {
 		}
 	}
 	verify(t, crowded)
+}
+
+// Locks of neighbours, and entries, keep to cache lines of their own.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	if size := reflect.TypeFor[shard]().Size(); size%64 != 0 {
+		t.Errorf("a shard has %d bytes", size)
+	}
+	if size := reflect.TypeFor[entry]().Size(); size != 64 {
+		t.Errorf("an entry has %d bytes", size)
+	}
 }
 
 func TestShardsFor(t *testing.T) {
