@@ -138,7 +138,7 @@ func (b *CircuitBreaker) run(
 	}
 	defer b.leave()
 	p := b.prepared[policy]
-	reply, v := b.eval(ctx, program, p.keys.of(resource), p.arguments(own...))
+	reply, v := b.eval(ctx, program, []string{p.keys.of(resource)}, p.arguments(own...))
 	if v.kind == verdictReply {
 		t, err := parse(reply, policy)
 		if err == nil {

@@ -83,9 +83,13 @@ func transportError(op string, err error) *store.Error {
 		result.Err = &serverError{word: word}
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
 		result.Code = store.CodePoolExhausted
+	case errors.Is(err, errQueueFull):
+		result.Code = store.CodeQueueFull
+	case errors.Is(err, errQueueTimeout):
+		result.Code = store.CodeDeadline
 	case errors.Is(err, redis.ErrClosed):
 		result.Code = store.CodeClosed
-	// A context ends a call only while it waits for a connection: once one is there, the
+	// A context ends a call only while it waits to be sent: once a connection is there, the
 	// connection's own deadline rules, and its failure is a connError.
 	case errors.Is(err, context.DeadlineExceeded):
 		result.Code = store.CodeDeadline

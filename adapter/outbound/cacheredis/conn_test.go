@@ -215,7 +215,7 @@ func TestLargeCommandHalfWritten(t *testing.T) {
 	if n := server.count("EVALSHA"); n != 0 {
 		t.Errorf("%d receipts", n)
 	}
-	wantSane(t, server, s)
+	wantSane(t, server, s, 0)
 }
 
 // TestTLSCounts: what a TLS connection wrote is counted below TLS, where a record can go out in part.

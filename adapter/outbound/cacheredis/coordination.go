@@ -19,6 +19,7 @@ type coordination struct {
 	kind           string // of keys
 	builder        *KeyBuilder
 	admission      admission
+	circuit        *circuit // nil where there is none
 }
 
 // coordinationConfig is what LimiterConfig and BreakerConfig have in common; see there.
@@ -28,6 +29,7 @@ type coordinationConfig struct {
 	maxInFlight           int
 	commandTimeout        time.Duration
 	unavailableRetryAfter time.Duration
+	circuit               *CircuitConfig
 }
 
 // newCoordination validates, all faults at once. faults are those that the caller has found.
@@ -49,6 +51,9 @@ func newCoordination(s store.Store, config coordinationConfig, faults ...error) 
 	if err != nil {
 		faults = append(faults, err)
 	}
+	if config.circuit != nil {
+		faults = append(faults, config.circuit.check())
+	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
@@ -58,6 +63,7 @@ func newCoordination(s store.Store, config coordinationConfig, faults ...error) 
 		retryAfter:     config.unavailableRetryAfter,
 		kind:           kindState,
 		builder:        builder,
+		circuit:        newCircuit(config.circuit, config.commandTimeout),
 	}
 	switch s.Source() {
 	case store.SourceGlobalRedis:
@@ -97,6 +103,11 @@ func (c *coordination) notAsked(category ratelimit.UnavailableCategory) verdict 
 	return verdict{kind: verdictUnavailable, unavailable: category, retryAfter: c.retryAfter}
 }
 
+// circuitOpen says that the circuit is open, and for how long.
+func circuitOpen(wait time.Duration) verdict {
+	return verdict{kind: verdictUnavailable, unavailable: ratelimit.UnavailableCircuit, retryAfter: wait}
+}
+
 func misfit(category ratelimit.IncompatibleCategory) verdict {
 	return verdict{kind: verdictIncompatible, incompatible: category}
 }
@@ -117,16 +128,25 @@ func (c *coordination) enter(ctx context.Context, deadline time.Time) verdict {
 		return c.notAsked(ratelimit.UnavailableClosed)
 	case admissionGranted, admissionInvalid:
 	}
+	if wait, rejected := c.circuit.rejects(); rejected {
+		c.leave()
+		return circuitOpen(wait)
+	}
 	return verdict{}
 }
 
 func (c *coordination) leave() { c.admission.leave() }
 
-// eval runs a program on one key. It returns within the command timeout.
-func (c *coordination) eval(ctx context.Context, program *store.Program, key string, args []any) (store.Reply, verdict) {
-	ctx, cancel := context.WithTimeout(ctx, c.commandTimeout)
-	defer cancel()
-	reply, err := c.store.Eval(ctx, program, []string{key}, args)
+// eval runs a program. It returns within the command timeout.
+func (c *coordination) eval(ctx context.Context, program *store.Program, keys []string, args []any) (store.Reply, verdict) {
+	pass, wait, rejected := c.circuit.begin()
+	if rejected {
+		return store.Reply{}, circuitOpen(wait)
+	}
+	bounded := newCallContext(ctx, c.commandTimeout)
+	defer bounded.release()
+	reply, err := c.store.Eval(bounded, program, keys, args)
+	c.circuit.end(pass, err)
 	if err != nil {
 		return store.Reply{}, c.failed(err)
 	}

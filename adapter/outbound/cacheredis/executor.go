@@ -3,12 +3,10 @@ package cacheredis
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/edgelimit/edgelimit/lua"
 	"github.com/edgelimit/edgelimit/shared-contract/store"
 )
 
@@ -23,13 +21,6 @@ type onceCommand struct{ *redis.RawCmd }
 
 // NoRetry tells go-redis not to send the command a second time.
 func (onceCommand) NoRetry() bool { return true }
-
-func operation(program *store.Program) string {
-	if program == nil {
-		return "eval"
-	}
-	return "eval " + program.ID()
-}
 
 // admit refuses what must not be sent: after Close, after the deadline, or without one.
 func (s *Store) admit(ctx context.Context, op string) *store.Error {
@@ -54,122 +45,91 @@ func (s *Store) command(ctx context.Context, op string, args []any) (reply store
 	if failure := s.admit(ctx, op); failure != nil {
 		return reply, false, failure
 	}
+	epoch := s.dialer.epoch.Load()
 	raw := redis.NewRawCmd(ctx, args...)
 	if err := s.client.Process(ctx, onceCommand{raw}); err != nil {
 		return reply, false, transportError(op, err)
 	}
-	multi = len(raw.Val()) > 0 && raw.Val()[0] == '*'
-	reply, failure = s.read(op, raw.Val())
-	return reply, multi, failure
+	return s.read(op, epoch, raw.Val())
 }
 
-// read parses the reply to a command and classifies an error reply.
-func (s *Store) read(op string, raw []byte) (store.Reply, *store.Error) {
-	reply, _, err := parseReply(raw)
+// read parses the reply to a command that was sent in an epoch, and classifies an error reply.
+func (s *Store) read(op string, epoch int64, raw []byte) (store.Reply, bool, *store.Error) {
+	reply, multi, err := parseReply(raw)
 	if err == nil {
-		return reply, nil
+		return reply, multi, nil
 	}
 	var se *serverError
 	if errors.As(err, &se) {
 		failure := replyError(op, se)
 		if failure.Code == store.CodeReadOnly {
 			// The server was demoted. Connections made before this moment lead to it and not to its
-			// successor.
-			s.dialer.epoch.Add(1)
+			// successor. Whoever hears it first says so for all that were sent before.
+			s.dialer.epoch.CompareAndSwap(epoch, epoch+1)
 		}
-		return reply, failure
+		return reply, multi, failure
 	}
-	return reply, &store.Error{Op: op, Certainty: store.Mismatched, Code: store.CodeReply, Err: err}
+	return reply, multi, &store.Error{Op: op, Certainty: store.Mismatched, Code: store.CodeReply, Err: err}
 }
 
 // eval runs a program whether or not readiness has passed.
 func (s *Store) eval(ctx context.Context, descriptor *store.Program, keys []string, args []any) (store.Reply, error) {
-	program, ok := s.programs[descriptor]
+	p, ok := s.programs[descriptor]
 	if !ok {
 		return store.Reply{}, &store.Error{Op: operation(descriptor), Certainty: store.NotSent, Code: store.CodeUnknownProgram}
 	}
-	refuse := func(format string, args ...any) (store.Reply, error) {
-		return store.Reply{}, &store.Error{
-			Op: operation(descriptor), Certainty: store.NotSent, Code: store.CodeInvalidArgument, Err: fmt.Errorf(format, args...),
-		}
-	}
-	if len(keys) != descriptor.Keys || len(args) != len(descriptor.Args) {
-		return refuse("%d keys and %d arguments, want %d and %d", len(keys), len(args), descriptor.Keys, len(descriptor.Args))
-	}
-	command := make([]any, 0, 3+len(keys)+len(args))
-	command = append(command, "EVALSHA", program.SHA1, len(keys))
-	for _, key := range keys {
-		if err := store.CheckKey(key); err != nil {
-			return refuse("%w", err)
-		}
-		command = append(command, s.prefix+key)
-	}
-	clock := descriptor.ClockIndex()
-	for i, arg := range args {
-		if i == clock {
-			now, ok := s.clockArgument()
-			if !ok {
-				return refuse("the caller's clock is %d, out of range", now)
-			}
-			command = append(command, now)
-			continue
-		}
-		switch arg.(type) {
-		case string, int64:
-			command = append(command, arg)
-		default:
-			return refuse("argument %d is a %T, want string or int64", i+1, arg)
-		}
-	}
-	if len(descriptor.Reply) == 1 {
-		return s.scalar(ctx, program, command)
-	}
-	return s.structured(ctx, program, command)
-}
-
-// scalar runs a program that answers one value.
-func (s *Store) scalar(ctx context.Context, program lua.Program, command []any) (store.Reply, error) {
-	reply, multi, failure := s.run(ctx, program, command)
+	f, failure := s.prepare(p, keys, args)
 	if failure != nil {
 		return store.Reply{}, failure
 	}
-	if multi {
-		return store.Reply{}, mismatchedReply(program)
+	defer p.release(f)
+	reply, multi, failure := s.send(ctx, p, f)
+	if failure != nil && isNoScript(failure) {
+		reply, multi, failure = s.sendSource(ctx, p, f)
+	}
+	switch want := len(p.Descriptor.Reply); {
+	case failure != nil:
+		return store.Reply{}, failure
+	// A program that answers one value answers a scalar, any other a multi reply of as many.
+	case multi != (want > 1), multi && reply.Len() != want:
+		return store.Reply{}, unexpectedReply(p.op)
 	}
 	return reply, nil
 }
 
-// structured runs a program that answers several values: a bounded multi reply.
-func (s *Store) structured(ctx context.Context, program lua.Program, command []any) (store.Reply, error) {
-	reply, multi, failure := s.run(ctx, program, command)
-	if failure != nil {
-		return store.Reply{}, failure
+// send sends EVALSHA, alone or with others.
+func (s *Store) send(ctx context.Context, p *program, f *flight) (store.Reply, bool, *store.Error) {
+	if failure := s.admit(ctx, p.op); failure != nil {
+		return store.Reply{}, false, failure
 	}
-	if !multi || reply.Len() != len(program.Descriptor.Reply) {
-		return store.Reply{}, mismatchedReply(program)
+	epoch := s.dialer.epoch.Load()
+	var err error
+	if s.coalescer != nil {
+		deadline, _ := ctx.Deadline() // admit has seen it.
+		err = s.coalescer.send(ctx, f, deadline, gone(ctx))
+	} else {
+		err = s.client.Process(ctx, f)
 	}
-	return reply, nil
+	if err == nil {
+		return s.read(p.op, epoch, f.reply.Bytes())
+	}
+	if f.state.Load() == flightTaken {
+		// The batch broke, and every command of it has the error. Where a reply had come in whole
+		// before, it stands.
+		if _, _, incomplete := parseReply(f.reply.Bytes()); !errors.Is(incomplete, errReply) {
+			return s.read(p.op, epoch, f.reply.Bytes())
+		}
+	}
+	return store.Reply{}, false, transportError(p.op, err)
 }
 
-func mismatchedReply(program lua.Program) *store.Error {
-	return &store.Error{
-		Op: operation(program.Descriptor), Certainty: store.Mismatched, Code: store.CodeReply, Err: errReply,
-	}
-}
-
-// run sends EVALSHA and, where the server answers NOSCRIPT and so has run nothing, EVAL with the
-// exact source, once.
-func (s *Store) run(ctx context.Context, program lua.Program, command []any) (store.Reply, bool, *store.Error) {
-	op := operation(program.Descriptor)
-	reply, multi, failure := s.command(ctx, op, command)
-	if failure == nil || !isNoScript(failure) {
-		return reply, multi, failure
-	}
+// sendSource sends EVAL with the exact source, once: the server has answered NOSCRIPT to EVALSHA, and
+// so has run nothing.
+func (s *Store) sendSource(ctx context.Context, p *program, f *flight) (store.Reply, bool, *store.Error) {
 	s.readiness.noScript.Add(1)
-	withSource := append([]any(nil), command...)
-	withSource[0], withSource[1] = "EVAL", program.Source
-	reply, multi, failure = s.command(ctx, op, withSource)
-	return reply, multi, failure
+	command := append([]any(nil), f.args...)
+	command[0], command[1] = "EVAL", p.Source
+	return s.command(ctx, p.op, command)
 }
 
 func isNoScript(failure *store.Error) bool {

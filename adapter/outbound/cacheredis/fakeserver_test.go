@@ -396,7 +396,7 @@ func times(n int64, first reaction) reaction {
 }
 
 // testTimeout is the command timeout of tests: long enough for a loaded machine.
-const testTimeout = 300 * time.Millisecond
+const testTimeout = 500 * time.Millisecond
 
 // storeFor is a store over the server that has found it usable already.
 func storeFor(t testing.TB, address string, change ...func(c *StoreConfig)) *Store {
@@ -408,7 +408,7 @@ func storeFor(t testing.TB, address string, change ...func(c *StoreConfig)) *Sto
 
 func unreadyStore(t testing.TB, address string, change ...func(c *StoreConfig)) *Store {
 	t.Helper()
-	config := StoreConfig{Address: address, CommandTimeout: testTimeout, PoolSize: 2, Namespace: "test"}
+	config := StoreConfig{Address: address, CommandTimeout: testTimeout, PoolSize: 2, Namespace: "test", Coalesce: true}
 	for _, f := range change {
 		f(&config)
 	}

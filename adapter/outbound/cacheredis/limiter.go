@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/edgelimit/edgelimit/shared-contract/breaker"
 	"github.com/edgelimit/edgelimit/shared-contract/ratelimit"
 	"github.com/edgelimit/edgelimit/shared-contract/store"
 )
@@ -15,7 +16,7 @@ const (
 	MaxUnavailableRetryAfter = time.Hour
 )
 
-// LimiterConfig describes a rate limiter. Everything is required.
+// LimiterConfig describes a rate limiter. Everything but Circuit is required.
 type LimiterConfig struct {
 	Policies *ratelimit.PolicySet
 	// Namespace keeps deployments that share a Redis apart; see KeyBuilder.
@@ -29,6 +30,9 @@ type LimiterConfig struct {
 	CommandTimeout time.Duration
 	// UnavailableRetryAfter, 1 ms..1 h, is the hint in outcomes whose true time is not known.
 	UnavailableRetryAfter time.Duration
+	// Circuit answers at once while the store is lost. Optional; nil means that every evaluation asks the
+	// store.
+	Circuit *CircuitConfig
 }
 
 // EdgeRateLimiter is the rate-limit port over a store. Its decisions carry the store's source.
@@ -50,6 +54,7 @@ func NewEdgeRateLimiter(s store.Store, config LimiterConfig) (*EdgeRateLimiter, 
 	c, err := newCoordination(s, coordinationConfig{
 		namespace: config.Namespace, secret: config.Secret, maxInFlight: config.MaxInFlight,
 		commandTimeout: config.CommandTimeout, unavailableRetryAfter: config.UnavailableRetryAfter,
+		circuit: config.Circuit,
 	}, faults...)
 	if err != nil {
 		return nil, err
@@ -89,7 +94,9 @@ func (l *EdgeRateLimiter) Evaluate(ctx context.Context, request ratelimit.RateLi
 	}
 	defer l.leave()
 	p := l.prepared[policy]
-	reply, v := l.eval(ctx, p.program, p.keys.of(request.Subject), p.arguments(request.Cost))
+	q := p.question(request.Subject, request.Cost)
+	reply, v := l.eval(ctx, p.program, q.keys[:], q.args)
+	p.release(q)
 	if v.kind == verdictReply {
 		decision, err := parseDecision(reply, policy, request.Cost)
 		if err == nil {
@@ -111,6 +118,11 @@ func outcomeOf(policy *ratelimit.RateLimitPolicy, v verdict) ratelimit.Outcome {
 	}
 	return ratelimit.Indeterminate{PolicyID: policy.ID(), RetryAfter: v.retryAfter}
 }
+
+// CircuitState is that of the circuit around the store, breaker.StateInvalid where there is none. It
+// shows a state as long as nobody asks: an open circuit whose timeout is over stays open until the next
+// evaluation, which is the probe.
+func (l *EdgeRateLimiter) CircuitState() breaker.State { return l.circuit.state() }
 
 // StateKey is the physical key of a subject's state under a policy, or "" where there is no such
 // policy. It is for operators and tests that look at the store.

@@ -144,7 +144,7 @@ func TestDialRefused(t *testing.T) {
 		}
 	}
 	server := startFakeAt(t, address, nil)
-	wantSane(t, server, s)
+	wantSane(t, server, s, 0)
 }
 
 // TestDialBlackHole dials a listener whose queue of connections is full: nothing answers.
@@ -260,7 +260,7 @@ func TestPoolExhausted(t *testing.T) {
 	if err := taken.Close(); err != nil {
 		t.Error(err)
 	}
-	wantSane(t, server, s)
+	wantSane(t, server, s, 0)
 }
 
 // TestNothingIsSent for calls that end before they begin.

@@ -3,10 +3,10 @@ package cacheredis
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/edgelimit/edgelimit/lua"
 	"github.com/edgelimit/edgelimit/shared-contract/store"
 )
 
@@ -118,7 +118,7 @@ func TestLateReply(t *testing.T) {
 		wantFailure(t, evalOnce(t, s, testTimeout), store.Uncertain, store.CodeDeadline)
 		close(release)
 		<-answered
-		wantSane(t, server, s)
+		wantSane(t, server, s, 0)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestCallerGoneAfterDispatch(t *testing.T) {
 	eventually(t, "the command is received", func() bool { return server.count("EVALSHA") == 1 })
 	cancel()
 	wantFailure(t, asFailure(t, <-result), store.Uncertain, store.CodeDeadline)
-	wantSane(t, server, s)
+	wantSane(t, server, s, 0)
 }
 
 // TestClosedWhileIdle: connections that the server closed, or on which it spoke unasked, while nobody
@@ -155,14 +155,14 @@ func TestClosedWhileIdle(t *testing.T) {
 			t.Parallel()
 			server := startFake(t)
 			s := storeFor(t, server.address())
-			wantSane(t, server, s)
+			wantSane(t, server, s, 0)
 			server.each(disturb)
 			// The client's kernel has it: a peek at the socket sees it, as the pool does.
 			eventually(t, "the disturbance arrives", func() bool {
 				open, accepted := server.connections()
 				return accepted == 1 && (open == 0 || !strings.Contains(name, "closed"))
 			})
-			wantSane(t, server, s)
+			wantSane(t, server, s, 0)
 		})
 	}
 }
@@ -178,7 +178,7 @@ func TestTwoReplies(t *testing.T) {
 	if failure := evalOnce(t, s, testTimeout); failure != nil {
 		t.Fatal(failure)
 	}
-	wantSane(t, server, s)
+	wantSane(t, server, s, 0)
 	if _, accepted := server.connections(); accepted != 2 {
 		t.Errorf("%d connections, want a second one", accepted)
 	}
@@ -188,16 +188,18 @@ func TestTwoReplies(t *testing.T) {
 func TestReadOnlyRetires(t *testing.T) {
 	t.Parallel()
 	server := startFake(t)
-	s := storeFor(t, server.address(), func(c *StoreConfig) { c.PoolSize = 3 })
+	s := storeFor(t, server.address(), func(c *StoreConfig) { c.PoolSize, c.Coalesce = 3, false })
 	// Three calls at once leave three idle connections.
 	gate := make(chan struct{})
+	open := sync.OnceFunc(func() { close(gate) })
+	t.Cleanup(open)
 	server.on("EVALSHA", func(c *fakeConn, args []string) bool { <-gate; return healthy(c, args) })
 	results := make(chan *store.Error, 3)
 	for range 3 {
 		go func() { results <- evalOnce(t, s, 50*testTimeout) }()
 	}
 	eventually(t, "three calls are sent", func() bool { return server.count("EVALSHA") == 3 })
-	close(gate)
+	open()
 	for range 3 {
 		if failure := <-results; failure != nil {
 			t.Fatal(failure)
@@ -205,10 +207,10 @@ func TestReadOnlyRetires(t *testing.T) {
 	}
 	server.on("EVALSHA", replies("-READONLY You can't write against a read only replica.\r\n"))
 	wantFailure(t, evalOnce(t, s, testTimeout), store.Refused, store.CodeReadOnly)
-	wantSane(t, server, s)
+	wantSane(t, server, s, 0)
 	eventually(t, "the old connections are closed", func() bool {
-		open, accepted := server.connections()
-		return accepted == 4 && open == 1
+		alive, accepted := server.connections()
+		return accepted == 4 && alive == 1
 	})
 }
 
@@ -279,13 +281,12 @@ func TestCallerClock(t *testing.T) {
 func TestScalar(t *testing.T) {
 	t.Parallel()
 	server := startFake(t)
-	s := storeFor(t, server.address())
-	program, _ := lua.Find(fixedWindow)
+	s := storeFor(t, server.address(), func(c *StoreConfig) { c.Programs = []*store.Program{store.StoreIncrByV1} })
 	run := func(raw string) (store.Reply, *store.Error) {
 		server.on("EVALSHA", replies(raw))
 		ctx, cancel := context.WithTimeout(t.Context(), 20*testTimeout)
 		defer cancel()
-		reply, err := s.scalar(ctx, program, []any{"EVALSHA", program.SHA1, 0})
+		reply, err := s.eval(ctx, store.StoreIncrByV1, []string{"counter"}, []any{int64(1), int64(1000)})
 		return reply, asFailure(t, err)
 	}
 	if reply, failure := run(":42\r\n"); failure != nil || reply.Len() != 1 || reply.At(0) != store.Integer(42) {

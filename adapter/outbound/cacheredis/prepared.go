@@ -2,6 +2,7 @@ package cacheredis
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/edgelimit/edgelimit/shared-contract/ratelimit"
 	"github.com/edgelimit/edgelimit/shared-contract/store"
@@ -12,9 +13,16 @@ const schema = 1
 
 // prepared is what an evaluation needs of a policy, made once.
 type prepared struct {
-	keys    policyKeys
-	program *store.Program
-	fixed   []any // the program's arguments up to the cost
+	keys      policyKeys
+	program   *store.Program
+	fixed     []any // the program's arguments up to the cost
+	questions sync.Pool
+}
+
+// question is what one evaluation hands to the store, which keeps none of it. It is used again.
+type question struct {
+	keys [1]string
+	args []any // fixed, then cost and clock
 }
 
 func prepare(builder *KeyBuilder, policy *ratelimit.RateLimitPolicy, kind string) *prepared {
@@ -48,12 +56,21 @@ func prepare(builder *KeyBuilder, policy *ratelimit.RateLimitPolicy, kind string
 		p.fixed = []any{identity("sl"), encodeInteger(parameters.Limit), encodeInteger(parameters.Window.Milliseconds())}
 	}
 	p.fixed = append(p.fixed, tail...)
+	p.questions.New = func() any {
+		return &question{args: append(append([]any(nil), p.fixed...), int64(0), int64(0))}
+	}
 	return p
 }
 
-// arguments are those of one evaluation: cost, and the clock, which the store fills in.
-func (p *prepared) arguments(cost int64) []any {
-	args := make([]any, 0, len(p.fixed)+2)
-	args = append(args, p.fixed...)
-	return append(args, cost, int64(0))
+// question is that of one evaluation: the key, the cost, and the clock, which the store fills in.
+func (p *prepared) question(subject ratelimit.SubjectDigest, cost int64) *question {
+	q := p.questions.Get().(*question) //nolint:forcetypeassert // New makes nothing else.
+	q.keys[0] = p.keys.of(subject)
+	q.args[len(p.fixed)] = cost
+	return q
+}
+
+func (p *prepared) release(q *question) {
+	q.keys[0] = ""
+	p.questions.Put(q)
 }

@@ -49,6 +49,9 @@ type StoreConfig struct {
 	// CallerClock, for simulation and tests alone, gives the time in ms (1..2^42) that programs decide
 	// by. Optional; nil means the server's clock.
 	CallerClock func() int64
+	// Coalesce lets evaluations that are under way at the same time travel together, many to a write. A
+	// lone one is sent at once, as without it. Optional; false sends each by itself.
+	Coalesce bool
 	// Programs are what readiness runs. Optional; nil means all of the manifest.
 	Programs []*store.Program
 	// Prefix stands before every key of the scalar methods and of Eval. Optional, 0..128 bytes.
@@ -67,10 +70,11 @@ type StoreConfig struct {
 type Store struct {
 	client         *redis.Client
 	dialer         *dialer
+	coalescer      *coalescer // nil where each evaluation is sent by itself
 	commandTimeout time.Duration
 	callerClock    func() int64
 	prefix         string
-	programs       map[*store.Program]lua.Program
+	programs       map[*store.Program]*program
 	log            *slog.Logger
 	readiness      readiness
 
@@ -131,7 +135,7 @@ func NewStore(config StoreConfig) (*Store, error) {
 		commandTimeout: config.CommandTimeout,
 		callerClock:    config.CallerClock,
 		prefix:         config.Prefix,
-		programs:       make(map[*store.Program]lua.Program),
+		programs:       make(map[*store.Program]*program),
 		log:            config.Logger,
 	}
 	if len(programs) == 0 {
@@ -150,7 +154,7 @@ func NewStore(config StoreConfig) (*Store, error) {
 		if probeOf(descriptor) == nil {
 			refuse("no probe for program %s", descriptor.ID())
 		}
-		s.programs[descriptor] = program
+		s.programs[descriptor] = newProgram(program)
 	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
@@ -193,6 +197,9 @@ func NewStore(config StoreConfig) (*Store, error) {
 		DisableIdentity:          true,
 		MaintNotificationsConfig: disabledNotifications(),
 	})
+	if config.Coalesce {
+		s.coalescer = newCoalescer(s.client, config.CommandTimeout)
+	}
 	s.lifetime, s.stop = context.WithCancel(context.Background())
 	s.readiness.namespace = config.Namespace
 	s.readiness.reason.Store(&notReady{errors.New("not started")})
@@ -201,8 +208,10 @@ func NewStore(config StoreConfig) (*Store, error) {
 
 // Eval runs a program; see store.Store.
 func (s *Store) Eval(ctx context.Context, program *store.Program, keys []string, args []any) (store.Reply, error) {
-	if failure := s.gate(operation(program)); failure != nil {
-		return store.Reply{}, failure
+	if !s.usable() {
+		if failure := s.gate(operation(program)); failure != nil {
+			return store.Reply{}, failure
+		}
 	}
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
@@ -216,7 +225,7 @@ func (s *Store) Ping(ctx context.Context) error {
 		return failure
 	}
 	if reply.Len() != 1 || reply.At(0) != store.Text("PONG") {
-		return &store.Error{Op: "ping", Certainty: store.Mismatched, Code: store.CodeReply, Err: errReply}
+		return unexpectedReply("ping")
 	}
 	return nil
 }
@@ -258,6 +267,9 @@ func (s *Store) Close() error {
 		s.stopped.Wait()
 		s.readiness.reason.Store(&notReady{errors.New("closed")})
 		err = s.client.Close()
+		if s.coalescer != nil {
+			s.coalescer.close()
+		}
 	})
 	return err
 }

@@ -40,6 +40,9 @@ func (s *Store) value(ctx context.Context, op string, args ...any) (store.Value,
 	return reply.At(0), nil
 }
 
+// usable reports whether calls are let through: readiness has passed, and the store is not closed.
+func (s *Store) usable() bool { return !s.closed.Load() && s.readiness.passed.Load() }
+
 // gate refuses calls before readiness has passed.
 func (s *Store) gate(op string) *store.Error {
 	switch {
@@ -158,6 +161,7 @@ func (s *Store) Del(ctx context.Context, keys ...string) (int64, error) {
 	if failure := s.admit(ctx, op); failure != nil {
 		return 0, failure
 	}
+	epoch := s.dialer.epoch.Load()
 	commands := make([]redis.Cmder, len(keys))
 	raw := make([]*redis.RawCmd, len(keys))
 	for i, key := range keys {
@@ -175,7 +179,7 @@ func (s *Store) Del(ctx context.Context, keys ...string) (int64, error) {
 	var first *store.Error
 	done, alike := 0, true
 	for _, command := range raw {
-		n, failure := s.removal(op, command.Val())
+		n, failure := s.removal(op, epoch, command.Val())
 		switch {
 		case failure == nil:
 			removed += n
@@ -197,8 +201,8 @@ func (s *Store) Del(ctx context.Context, keys ...string) (int64, error) {
 }
 
 // removal reads the reply to the DEL of one key.
-func (s *Store) removal(op string, raw []byte) (int64, *store.Error) {
-	reply, failure := s.read(op, raw)
+func (s *Store) removal(op string, epoch int64, raw []byte) (int64, *store.Error) {
+	reply, _, failure := s.read(op, epoch, raw)
 	if failure != nil {
 		return 0, failure
 	}

@@ -274,7 +274,7 @@ func TestDelIsCutOff(t *testing.T) {
 	if n := server.count("DEL"); n > 3 {
 		t.Errorf("%d commands were received, want 3 at most", n)
 	}
-	wantSane(t, server, s)
+	wantSane(t, server, s, 0)
 }
 
 // TestProbeWithPrefix: readiness looks where programs write.
