@@ -1,6 +1,10 @@
 package httpapi
 
-import "net/http"
+import (
+	"net/http"
+
+	shared "github.com/edgelimit/edgelimit/adapter/inbound/internal/problem"
+)
 
 // The codes of problems. They are stable; details are for people and may change.
 const (
@@ -21,24 +25,8 @@ const (
 	codeInternal      = "internal"
 )
 
-// problem is an RFC 9457 problem detail. Its type is always about:blank, so its title is the
-// status's own phrase; Code tells problems of one status apart.
-type problem struct {
-	Type   string `json:"type"`
-	Title  string `json:"title"`
-	Status int    `json:"status"`
-	// Detail is for people. It repeats nothing of the body but numbers.
-	Detail string `json:"detail"`
-	Code   string `json:"code"`
-	// Field is the name of the JSON field at fault, absent where no single one is.
-	Field string `json:"field,omitempty"`
-}
+// problem is the shape that every door of HTTP shares. Detail repeats nothing of the body but numbers,
+// and Field is the name of a JSON field.
+type problem = shared.Problem
 
-func writeProblem(w http.ResponseWriter, p problem) {
-	p.Type, p.Title = "about:blank", http.StatusText(p.Status)
-	encoded, err := encode(p)
-	if err != nil {
-		panic(err) // strings and a number always encode
-	}
-	write(w, p.Status, "application/problem+json", encoded)
-}
+func writeProblem(w http.ResponseWriter, p problem) { shared.Write(w, p) }
