@@ -12,6 +12,7 @@ import (
 
 	"github.com/edgelimit/edgelimit/adapter/outbound/cacheredis"
 	"github.com/edgelimit/edgelimit/app-bootstrap/config"
+	"github.com/edgelimit/edgelimit/app-bootstrap/internal/connect"
 	"github.com/edgelimit/edgelimit/shared-contract/cache"
 	"github.com/edgelimit/edgelimit/shared-contract/cache/failopen"
 	"github.com/edgelimit/edgelimit/shared-contract/store"
@@ -70,18 +71,7 @@ func build(cfg config.CacheRedis, log *slog.Logger) (cache.CachePort, *cacheredi
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	connection, err := cacheredis.NewStore(cacheredis.StoreConfig{
-		Address:        cfg.Redis.Address,
-		Username:       cfg.Redis.Username,
-		Password:       string(cfg.Redis.Password.Reveal()),
-		Database:       cfg.Redis.Database,
-		TLS:            cfg.Redis.TLS,
-		CommandTimeout: cfg.Redis.CommandTimeout,
-		PoolSize:       cfg.Redis.PoolSize,
-		Namespace:      cfg.Key.Namespace,
-		Programs:       store.CachePrograms(),
-		Logger:         log.With("connection", "cache"),
-	})
+	connection, err := cacheredis.NewStore(connect.StoreConfig(cfg.Redis, cfg.Key, store.CachePrograms(), log.With("connection", "cache")))
 	if err != nil {
 		return nil, nil, fmt.Errorf("caching: %w", err)
 	}

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/edgelimit/edgelimit/app-bootstrap/config"
+	"github.com/edgelimit/edgelimit/app-bootstrap/internal/quiet"
 	"github.com/edgelimit/edgelimit/shared-contract/cache"
 	"github.com/edgelimit/edgelimit/shared-contract/cache/failopen"
 	"github.com/edgelimit/edgelimit/shared-contract/store"
@@ -226,7 +227,7 @@ func TestFailureLogIsQuiet(t *testing.T) {
 	if n := strings.Count(log.String(), "\n"); n != 3 {
 		t.Errorf("%d lines, want 3:\n%s", n, &log)
 	}
-	now = now.Add(quietFor)
+	now = now.Add(quiet.For)
 	note(failopen.OperationGet, store.CodeConnect)
 	if !strings.Contains(log.String(), "operation=get certainty=not-sent code=connect suppressed=4") {
 		t.Errorf("what was suppressed is not told:\n%s", &log)

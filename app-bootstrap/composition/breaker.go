@@ -2,7 +2,6 @@ package composition
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,8 +12,8 @@ import (
 	"github.com/edgelimit/edgelimit/adapter/outbound/cacheredis"
 	"github.com/edgelimit/edgelimit/adapter/outbound/memory"
 	"github.com/edgelimit/edgelimit/app-bootstrap/config"
+	"github.com/edgelimit/edgelimit/app-bootstrap/internal/connect"
 	"github.com/edgelimit/edgelimit/shared-contract/breaker"
-	"github.com/edgelimit/edgelimit/shared-contract/ratelimit"
 	"github.com/edgelimit/edgelimit/shared-contract/store"
 )
 
@@ -97,12 +96,7 @@ func buildBreaker(cfg config.CircuitBreaker, log *slog.Logger) (*circuitBreaker,
 		log = slog.New(slog.DiscardHandler)
 	}
 	c := &circuitBreaker{policies: cfg.Policies}
-	secret, random := cfg.Key.Secret.Reveal(), false
-	if cfg.Key.Secret.IsZero() && cfg.Provider == config.ProviderMemory {
-		random = true
-		secret = make([]byte, ratelimit.MinSecretBytes)
-		_, _ = rand.Read(secret) // crypto/rand.Read never fails
-	}
+	secret, random := secretOf(cfg.Key, cfg.Provider)
 	var err error
 	if c.digester, err = breaker.NewResourceDigester(secret); err != nil {
 		return nil, fmt.Errorf("composition: app.circuit-breaker.key: %w", err)
@@ -130,18 +124,7 @@ func buildBreaker(cfg config.CircuitBreaker, log *slog.Logger) (*circuitBreaker,
 }
 
 func (c *circuitBreaker) overRedis(cfg config.CircuitBreaker, secret []byte, log *slog.Logger) error {
-	s, err := cacheredis.NewStore(cacheredis.StoreConfig{
-		Address:        cfg.Redis.Address,
-		Username:       cfg.Redis.Username,
-		Password:       string(cfg.Redis.Password.Reveal()),
-		Database:       cfg.Redis.Database,
-		TLS:            cfg.Redis.TLS,
-		CommandTimeout: cfg.Redis.CommandTimeout,
-		PoolSize:       cfg.Redis.PoolSize,
-		Namespace:      cfg.Key.Namespace,
-		Programs:       store.BreakerPrograms(),
-		Logger:         log,
-	})
+	s, err := cacheredis.NewStore(connect.StoreConfig(cfg.Redis, cfg.Key, store.BreakerPrograms(), log))
 	if err != nil {
 		return err
 	}

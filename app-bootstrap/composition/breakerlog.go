@@ -68,7 +68,7 @@ func (b *toldBreaker) failed(ctx context.Context, operation string, failure brea
 	case breaker.Incompatible:
 		policy, outcome, category = o.PolicyID, "incompatible", o.Category.String()
 	}
-	suppressed, say := b.failures.admit(failureKey{string(policy), operation + " " + outcome, category})
+	suppressed, say := b.failures.throttle.Admit(failureKey{string(policy), operation + " " + outcome, category})
 	if !say {
 		return
 	}

@@ -20,6 +20,12 @@
 // [CircuitBreakerFromHost] does the same for a circuit breaker, from a section and with a connection of
 // its own; docs/circuit-breaker.md says what it gives.
 //
+// # What stands around a provider
+//
+// From the inside: the circuit around Redis (in the provider), a cache of denials if it is turned on, and
+// what tells of evaluations, which so sees each of them wherever it was answered.
+// [Limiter.WithPolicies] gives a second port of other policies over the same provider.
+//
 // # Lifecycle
 //
 // fx makes the limiter for the first consumer that takes any of the four. Its OnStart begins to look

@@ -9,34 +9,44 @@ import (
 	"github.com/edgelimit/edgelimit/shared-contract/ratelimit"
 )
 
-// gate lets evaluations through to a port that cannot be closed itself, until it is closed.
+// gate lets evaluations through to ports that cannot be closed themselves, until it is closed.
 type gate struct {
-	port       ratelimit.EdgeRateLimitPort
-	policies   *ratelimit.PolicySet
-	retryAfter time.Duration
-
 	mu       sync.Mutex
 	closed   bool
 	inFlight int
 	empty    chan struct{} // closed when a drain found nothing in flight any more
 }
 
+// gated is a port behind a gate.
+type gated struct {
+	gate       *gate
+	port       ratelimit.EdgeRateLimitPort
+	policies   *ratelimit.PolicySet
+	retryAfter time.Duration
+}
+
 // Evaluate asks the port, or answers Unavailable(CLOSED). A request that cannot be asked stays an
 // error.
-func (g *gate) Evaluate(ctx context.Context, request ratelimit.RateLimitRequest) (ratelimit.Outcome, error) {
-	g.mu.Lock()
-	if g.closed {
-		g.mu.Unlock()
+func (g *gated) Evaluate(ctx context.Context, request ratelimit.RateLimitRequest) (ratelimit.Outcome, error) {
+	if !g.gate.enter() {
 		policy, _, err := g.policies.Admit(ctx, request)
 		if err != nil {
 			return nil, err
 		}
 		return ratelimit.Unavailable{PolicyID: policy.ID(), RetryAfter: g.retryAfter, Category: ratelimit.UnavailableClosed}, nil
 	}
-	g.inFlight++
-	g.mu.Unlock()
-	defer g.leave()
+	defer g.gate.leave()
 	return g.port.Evaluate(ctx, request)
+}
+
+func (g *gate) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.inFlight++
+	return true
 }
 
 func (g *gate) leave() {

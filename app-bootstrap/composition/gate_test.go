@@ -25,7 +25,7 @@ func TestGateDrains(t *testing.T) {
 	t.Parallel()
 	cfg := configure(t, memoryText)
 	inner := slow{make(chan struct{}), make(chan struct{})}
-	g := &gate{port: inner, policies: cfg.Policies, retryAfter: time.Second}
+	g := &gated{&gate{}, inner, cfg.Policies, time.Second}
 	digester, err := ratelimit.NewSubjectDigester(make([]byte, 32))
 	if err != nil {
 		t.Fatal(err)
@@ -42,12 +42,12 @@ func TestGateDrains(t *testing.T) {
 	}
 	ended, end := context.WithCancel(ctx)
 	end()
-	if err := g.drain(ended); !errors.Is(err, context.Canceled) {
+	if err := g.gate.drain(ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("drain with evaluations in flight: %v", err)
 	}
 	drained := make(chan error, 2)
 	for range 2 {
-		go func() { drained <- g.drain(ctx) }()
+		go func() { drained <- g.gate.drain(ctx) }()
 	}
 	outcome, err := g.Evaluate(ctx, r)
 	if err != nil || outcome != (ratelimit.Unavailable{PolicyID: "p", RetryAfter: time.Second, Category: ratelimit.UnavailableClosed}) {

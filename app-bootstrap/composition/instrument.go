@@ -40,23 +40,29 @@ const unknownPolicy = "unknown"
 // of a millisecond, and the greatest command timeout is 10 s.
 var bounds = []float64{0.00001, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 10}
 
-// instrumented tells of every evaluation of a port.
-type instrumented struct {
-	port     ratelimit.EdgeRateLimitPort
-	policies *ratelimit.PolicySet
-	tracer   trace.Tracer // nil where there is none; so are the two below
+// instruments are what tells of evaluations, shared by the ports of all policies that a limiter decides
+// by. A nil one tells nothing.
+type instruments struct {
+	tracer   trace.Tracer // nil where there is none; so are the three below
 	count    metric.Int64Counter
 	duration metric.Float64Histogram
 	failures *failureLog
+	labels   labels
 }
 
-// Instrument puts a span, a counter, a histogram and a log of failures around a port, as far as
-// telemetry has them. It changes no outcome and no error.
-func Instrument(port ratelimit.EdgeRateLimitPort, policies *ratelimit.PolicySet, telemetry Telemetry) (ratelimit.EdgeRateLimitPort, error) {
-	i := &instrumented{port: port, policies: policies}
+// instrumented tells of every evaluation of a port.
+type instrumented struct {
+	*instruments
+	port     ratelimit.EdgeRateLimitPort
+	policies map[ratelimit.PolicyID]string // by what telemetry calls them
+}
+
+// newInstruments gives nil where telemetry has nothing.
+func newInstruments(telemetry Telemetry) (*instruments, error) {
 	if telemetry.Logger == nil && telemetry.MeterProvider == nil && telemetry.TracerProvider == nil {
-		return port, nil
+		return nil, nil
 	}
+	i := &instruments{labels: labels{most: mostLabels}}
 	if telemetry.Logger != nil {
 		i.failures = newFailureLog(telemetry.Logger, time.Now)
 	}
@@ -77,6 +83,24 @@ func Instrument(port ratelimit.EdgeRateLimitPort, policies *ratelimit.PolicySet,
 	return i, nil
 }
 
+// around tells of a port's evaluations.
+func (i *instruments) around(port ratelimit.EdgeRateLimitPort, policies *ratelimit.PolicySet) ratelimit.EdgeRateLimitPort {
+	if i == nil {
+		return port
+	}
+	return &instrumented{instruments: i, port: port, policies: i.labels.of(policies)}
+}
+
+// Instrument puts a span, a counter, a histogram and a log of failures around a port, as far as
+// telemetry has them. It changes no outcome and no error.
+func Instrument(port ratelimit.EdgeRateLimitPort, policies *ratelimit.PolicySet, telemetry Telemetry) (ratelimit.EdgeRateLimitPort, error) {
+	i, err := newInstruments(telemetry)
+	if err != nil {
+		return nil, err
+	}
+	return i.around(port, policies), nil
+}
+
 // Evaluate asks the port and tells what it came to.
 func (i *instrumented) Evaluate(ctx context.Context, request ratelimit.RateLimitRequest) (ratelimit.Outcome, error) {
 	var span trace.Span
@@ -88,9 +112,9 @@ func (i *instrumented) Evaluate(ctx context.Context, request ratelimit.RateLimit
 	outcome, err := i.port.Evaluate(ctx, request)
 	took := time.Since(began)
 
-	policy := unknownPolicy
-	if i.policies.Get(request.PolicyID) != nil {
-		policy = string(request.PolicyID)
+	policy, known := i.policies[request.PolicyID]
+	if !known {
+		policy = unknownPolicy
 	}
 	v := view(outcome, err)
 	set := attribute.NewSet(attributePolicy.String(policy), attributeOutcome.String(v.outcome), attributeCategory.String(v.category))

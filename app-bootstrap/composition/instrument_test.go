@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/edgelimit/edgelimit/app-bootstrap/internal/quiet"
 	"github.com/edgelimit/edgelimit/shared-contract/ratelimit"
 )
 
@@ -200,7 +201,7 @@ func TestRepeatedFailuresAreLoggedOnce(t *testing.T) {
 	}
 	note("p", "QUEUE")
 	note("q", "POOL")
-	now = now.Add(quietFor - 1)
+	now = now.Add(quiet.For - 1)
 	note("p", "POOL")
 	now = now.Add(1)
 	note("p", "POOL")

@@ -14,6 +14,7 @@ type Config struct {
 	CircuitBreaker CircuitBreaker
 	Cache          CacheRedis
 	Service        Service
+	EnvoyRLS       EnvoyRLS
 }
 
 // Provider says where decisions are made.
@@ -72,6 +73,8 @@ type RateLimit struct {
 	Memory                Memory
 	Admission             Admission
 	UnavailableRetryAfter time.Duration // the hint of Unavailable and Indeterminate, 1ms..1h
+	Circuit               Circuit
+	DenialCache           DenialCache
 }
 
 // Redis is a connection of its own to one Redis. Of app.rate-limit.redis, Password and TLS are read for
@@ -84,6 +87,7 @@ type Redis struct {
 	TLS            *tls.Config   `json:"-"` // nil is plaintext
 	CommandTimeout time.Duration // bounds everything that one operation does, 1ms..10s
 	PoolSize       int
+	Coalesce       bool // of app.rate-limit.redis alone: evaluations in flight together travel together
 }
 
 // Key says how the physical keys of a connection are made.
@@ -92,6 +96,19 @@ type Key struct {
 	// Secret keys all digests. Zero is possible for the limiter with the memory provider only, and means
 	// a random one of the process.
 	Secret Secret
+}
+
+// Circuit is app.rate-limit.circuit, of the redis provider only.
+type Circuit struct {
+	Enabled     bool
+	Failures    int           // in a row that open it, 1..1000
+	OpenTimeout time.Duration // 1ms..1m
+}
+
+// DenialCache is app.rate-limit.denial-cache.
+type DenialCache struct {
+	Enabled    bool
+	MaxEntries int // 1..1<<20
 }
 
 // Memory is app.rate-limit.memory.
@@ -117,6 +134,7 @@ type Service struct {
 	ShutdownTimeout time.Duration
 	LogFormat       LogFormat
 	LogLevel        slog.Level
+	ForwardAuth     ForwardAuth
 }
 
 // The words of the closed sets; index 0 stands for the invalid zero value.

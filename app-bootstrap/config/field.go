@@ -20,9 +20,10 @@ const (
 	kindInteger       // int64
 	kindBoolean       // bool
 	kindDuration      // time.Duration
+	kindList          // []string; low..high bound their number, words each of them
 )
 
-var kindWords = []string{"INVALID", "text", "word", "file", "secret text", "integer", "true or false", "duration"}
+var kindWords = []string{"INVALID", "text", "word", "file", "secret text", "integer", "true or false", "duration", "list of texts"}
 
 func (k kind) String() string { return wordOf(kindWords, uint8(k)) }
 
@@ -47,6 +48,7 @@ func (v values) integer(path string) int64          { i, _ := v[path].(int64); r
 func (v values) number(path string) int             { return int(v.integer(path)) }
 func (v values) boolean(path string) bool           { b, _ := v[path].(bool); return b }
 func (v values) duration(path string) time.Duration { d, _ := v[path].(time.Duration); return d }
+func (v values) list(path string) []string          { l, _ := v[path].([]string); return l }
 func (v values) given(path string) bool             { _, ok := v[path]; return ok }
 
 // span says the range of a field, "" where it has none.
@@ -81,6 +83,11 @@ func (f *field) want() string {
 			return f.allowed
 		}
 		return "a text of " + span
+	case kindList:
+		if len(f.words) > 0 {
+			return "a list of different words of " + strings.Join(f.words[1:], ", ")
+		}
+		return "a list of " + span
 	case kindInteger:
 		return strings.TrimSpace("an integer " + span)
 	case kindDuration:
@@ -101,6 +108,13 @@ func (f *field) judge(value any) string {
 		fine, shown = f.high == 0 || v >= f.low && v <= f.high, strconv.FormatInt(v, 10)
 	case time.Duration:
 		fine, shown = f.high == 0 || int64(v) >= f.low && int64(v) <= f.high, durationText(v)
+	case []string:
+		for _, element := range v {
+			if len(f.words) > 0 && !slices.Contains(f.words[1:], element) {
+				return fmt.Sprintf("has %s, want %s", quote(element), f.want())
+			}
+		}
+		fine, shown = int64(len(v)) >= f.low && int64(len(v)) <= f.high, fmt.Sprintf("a list of %d, more than %d", len(v), f.high)
 	case string:
 		switch {
 		case len(f.words) > 0:

@@ -22,6 +22,9 @@ const (
 	pathAddress         = rateLimitPath + ".redis.address"
 	pathCommandTimeout  = rateLimitPath + ".redis.command-timeout"
 	pathTLS             = rateLimitPath + ".redis.tls"
+	pathCoalesce        = rateLimitPath + ".redis.coalesce"
+	circuitPath         = rateLimitPath + ".circuit"
+	denialCachePath     = rateLimitPath + ".denial-cache"
 	pathHMACSecret      = rateLimitPath + ".key.hmac-secret"
 	pathHMACSecretFile  = rateLimitPath + ".key.hmac-secret-file"
 	pathNamespace       = rateLimitPath + ".key.namespace"
@@ -77,6 +80,30 @@ var rateLimitFields = slices.Concat([]*field{
 	redisOnly,
 	"Bounds everything that one evaluation does: queue, pool, dial, handshake and command. A caller that has less time left is refused before anything is sent.",
 ), []*field{
+	{
+		path: pathCoalesce, kind: kindBoolean, def: true,
+		about: "Evaluations in flight together travel together, many to a write. A lone one is sent at once. With false each is sent by itself.",
+	},
+	{
+		path: circuitPath + ".enabled", kind: kindBoolean, def: true,
+		about: "Answers unavailable at once while Redis is lost, instead of after command-timeout each. It turns nothing into an allow. The memory provider has none, whatever this section says.",
+	},
+	{
+		path: circuitPath + ".failures", kind: kindInteger, def: int64(5), low: 1, high: 1000,
+		about: "The failures in a row that open the circuit: timeouts, lost connections, connections that cannot be made. Every reply, a refusal too, begins anew.",
+	},
+	{
+		path: circuitPath + ".open-timeout", kind: kindDuration, def: 250 * time.Millisecond, low: ms, high: int64(time.Minute),
+		about: "How long Redis is not asked after that. The next evaluation is the one that finds out: it closes the circuit, or opens it for as long again.",
+	},
+	{
+		path: denialCachePath + ".enabled", kind: kindBoolean, def: false,
+		about: "Answers repeated denials from the memory of this process, for as long as they are certain to be denied. It never allows. A Redis that loses its state, or whose clock is set forward, is noticed later by up to 10s.",
+	},
+	{
+		path: denialCachePath + ".max-entries", kind: kindInteger, def: int64(65_536), low: 1, high: 1 << 20,
+		about: "The greatest number of denials that are remembered. At the bound, older ones are forgotten.",
+	},
 	{
 		path: pathNamespace, kind: kindText, low: 1, high: 64, def: "default", allowed: "1..64 characters of a-z A-Z 0-9 . _ -",
 		about: "Keeps the keys of two environments apart that share one Redis.",

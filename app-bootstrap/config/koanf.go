@@ -8,15 +8,15 @@ import (
 	"github.com/knadh/koanf/v2"
 )
 
-// FromKoanf reads app.rate-limit, app.circuit-breaker, app.cache.redis and app.service from the koanf
-// of a host application. It is strict below these; everything else in k is the host's and is not looked at. None
+// FromKoanf reads app.rate-limit, app.circuit-breaker, app.cache.redis, app.service and app.envoy-rls from
+// the koanf of a host application. It is strict below these; everything else in k is the host's and is not looked at. None
 // has to be there: without app.rate-limit the limiter is disabled, without app.circuit-breaker and
-// app.cache.redis the breaker and the cache,
+// app.cache.redis the breaker and the cache, without app.envoy-rls the door for Envoy,
 // without app.service its defaults hold.
 //
 // k may hold numbers and truth values as texts, as environment variables give them.
 func FromKoanf(k *koanf.Koanf) (Config, error) {
-	return fromKoanf(k, rateLimitPath, breakerPath, cacheRedisPath, servicePath)
+	return fromKoanf(k, rateLimitPath, breakerPath, cacheRedisPath, servicePath, envoyPath)
 }
 
 // RateLimitFromKoanf is FromKoanf for app.rate-limit alone: what a host has at app.cache and
@@ -36,6 +36,13 @@ func CacheFromKoanf(k *koanf.Koanf) (CacheRedis, error) {
 func CircuitBreakerFromKoanf(k *koanf.Koanf) (CircuitBreaker, error) {
 	c, err := fromKoanf(k, breakerPath)
 	return c.CircuitBreaker, err
+}
+
+// EnvoyRLSFromKoanf is FromKoanf for app.rate-limit and app.envoy-rls alone: the door is nothing without
+// the limiter.
+func EnvoyRLSFromKoanf(k *koanf.Koanf) (RateLimit, EnvoyRLS, error) {
+	c, err := fromKoanf(k, rateLimitPath, envoyPath)
+	return c.RateLimit, c.EnvoyRLS, err
 }
 
 func fromKoanf(k *koanf.Koanf, sections ...string) (Config, error) {
@@ -63,6 +70,9 @@ func fromKoanf(k *koanf.Koanf, sections ...string) (Config, error) {
 	}
 	if switchable(cacheRedisPath) {
 		c.Cache = d.cacheRedis(d.cacheSection(app))
+	}
+	if switchable(envoyPath) {
+		c.EnvoyRLS = d.envoyRLS(d.section(envoyPath, app), c.RateLimit)
 	}
 	if slices.Contains(sections, servicePath) {
 		// The defaults of a program that is not run are not held against the limiter.

@@ -20,7 +20,7 @@ func list(n *node) []*node {
 }
 
 // nearest gives the known key that an unknown one most likely means: the closest name, and among
-// equals the one in the same section, and then one of the same subject. section is a path of the
+// equals the one in the same section, then one of the same subject, then the outer one. section is a path of the
 // schema; policy takes the place of <id> in the answer.
 func nearest(section, key, policy string) string {
 	key = strings.ToLower(key)
@@ -38,7 +38,7 @@ func nearest(section, key, policy string) string {
 		return c
 	}
 	best := slices.MinFunc(allNodes, func(a, b *node) int {
-		return cmp.Or(cmp.Compare(cost(a), cost(b)), cmp.Compare(a.path, b.path))
+		return cmp.Or(cmp.Compare(cost(a), cost(b)), cmp.Compare(strings.Count(a.path, "."), strings.Count(b.path, ".")), cmp.Compare(a.path, b.path))
 	})
 	return strings.Replace(best.path, anyPolicy, cmp.Or(policy, anyPolicy), 1)
 }

@@ -47,6 +47,10 @@ func outOfRange(c Config) string {
 		return fmt.Sprintf("max-in-flight %d", r.Admission.MaxInFlight)
 	case r.Memory.MaxKeys < 1 || r.Memory.MaxKeys > 100_000_000:
 		return fmt.Sprintf("max-keys %d", r.Memory.MaxKeys)
+	case r.Circuit.Failures < 1 || r.Circuit.Failures > 1000 || r.Circuit.OpenTimeout < time.Millisecond || r.Circuit.OpenTimeout > time.Minute:
+		return fmt.Sprintf("circuit %+v", r.Circuit)
+	case r.DenialCache.MaxEntries < 1 || r.DenialCache.MaxEntries > 1<<20:
+		return fmt.Sprintf("denial-cache %+v", r.DenialCache)
 	case r.UnavailableRetryAfter < time.Millisecond || r.UnavailableRetryAfter > time.Hour:
 		return fmt.Sprintf("unavailable-retry-after %v", r.UnavailableRetryAfter)
 	case !namespaceForm.MatchString(r.Key.Namespace):

@@ -37,6 +37,15 @@ func (d *decoder) rateLimit(there bool) RateLimit {
 		Memory:                Memory{MaxKeys: v.number(rateLimitPath + ".memory.max-keys")},
 		Admission:             Admission{MaxInFlight: v.number(rateLimitPath + ".admission.max-in-flight")},
 		UnavailableRetryAfter: v.duration(rateLimitPath + ".unavailable-retry-after"),
+		Circuit: Circuit{
+			Enabled:     v.boolean(circuitPath + ".enabled"),
+			Failures:    v.number(circuitPath + ".failures"),
+			OpenTimeout: v.duration(circuitPath + ".open-timeout"),
+		},
+		DenialCache: DenialCache{
+			Enabled:    v.boolean(denialCachePath + ".enabled"),
+			MaxEntries: v.number(denialCachePath + ".max-entries"),
+		},
 	}
 	r.Key.Secret = d.hmacSecret(limiterConnection, r.Provider == ProviderRedis)
 	if r.Provider == ProviderRedis {
@@ -45,6 +54,7 @@ func (d *decoder) rateLimit(there bool) RateLimit {
 		r.Redis = d.connectionValues(limiterConnection)
 		d.address(limiterConnection, false)
 	}
+	r.Redis.Coalesce = v.boolean(pathCoalesce)
 	r.Policies = d.policySet(r.DefaultPolicy)
 	return r
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -36,6 +37,11 @@ func (f *field) defaultText() string {
 		return durationText(v)
 	case int64:
 		return strconv.FormatInt(v, 10)
+	case []string:
+		if len(v) == 0 {
+			return "none"
+		}
+		return strings.Join(v, ", ")
 	case string:
 		if v == "" {
 			return "none"

@@ -14,7 +14,7 @@ type node struct {
 
 // schema is the tree of all keys, and allFields the same in the order of the tables.
 var (
-	allFields = slices.Concat(rateLimitFields, policyFields, parameterFields(), breakerFields, breakerPolicyFields, cacheFields, serviceFields)
+	allFields = slices.Concat(rateLimitFields, policyFields, parameterFields(), breakerFields, breakerPolicyFields, cacheFields, serviceFields, forwardAuthFields, envoyFields)
 	schema    = plant(allFields)
 )
 

@@ -20,6 +20,7 @@ func (d *decoder) service(limiter RateLimit) Service {
 		ShutdownTimeout: v.duration(servicePath + ".shutdown-timeout"),
 		LogFormat:       LogFormat(indexOf(logFormatWords, v.text(servicePath+".log-format"))),
 		LogLevel:        logLevels[indexOf(logLevelWords, v.text(servicePath+".log-level"))],
+		ForwardAuth:     d.forwardAuth(limiter),
 	}
 	if pair := d.keyPair(pathTLSCert, pathTLSKey); pair != nil {
 		s.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*pair}}

@@ -79,7 +79,8 @@ func (d *decoder) load(source Source, content []byte) (Config, error) {
 	caches, _ := app[leaf(cachePath)].(map[string]any)
 	_, there := caches[leaf(cacheRedisPath)]
 	d.section(servicePath, app)
-	c := Config{RateLimit: limiter, CircuitBreaker: breakers, Cache: d.cacheRedis(there), Service: d.service(limiter)}
+	envoy := d.envoyRLS(d.section(envoyPath, app), limiter)
+	c := Config{RateLimit: limiter, CircuitBreaker: breakers, Cache: d.cacheRedis(there), Service: d.service(limiter), EnvoyRLS: envoy}
 	if err := d.err(); err != nil {
 		return Config{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -47,6 +48,8 @@ func (f *field) parse(value any, how strictness) (any, string) {
 		typed, err = parseBoolean(value, how)
 	case kindDuration:
 		typed, err = parseDuration(value)
+	case kindList:
+		typed, err = parseList(value, how)
 	case kindInvalid:
 		err = errType
 	}
@@ -56,6 +59,9 @@ func (f *field) parse(value any, how strictness) (any, string) {
 	shown := describe(value)
 	if f.kind == kindSecret {
 		shown = describeType(value)
+	}
+	if _, several := value.([]any); several && f.kind == kindList {
+		shown = "a list of other things than texts"
 	}
 	hint := ""
 	switch value.(type) {
@@ -114,6 +120,37 @@ func parseBoolean(value any, how strictness) (bool, error) {
 		}
 	}
 	return false, errType
+}
+
+// parseList takes lists of texts, and where there are texts only one text with commas between.
+func parseList(value any, how strictness) ([]string, error) {
+	switch v := value.(type) {
+	case []string:
+		return v, nil
+	case []any:
+		list := make([]string, 0, len(v))
+		for _, element := range v {
+			text, ok := element.(string)
+			if !ok {
+				return nil, errType
+			}
+			list = append(list, text)
+		}
+		return list, nil
+	case string:
+		if how != textual {
+			break
+		}
+		list := []string{}
+		if v == "" {
+			return list, nil
+		}
+		for element := range strings.SplitSeq(v, ",") {
+			list = append(list, strings.TrimSpace(element))
+		}
+		return list, nil
+	}
+	return nil, errType
 }
 
 // parseDuration takes texts with a unit and, from Go code, durations. A bare number is refused even

@@ -1,5 +1,6 @@
-// Package service assembles the standalone service: the JSON API of adapter/inbound/httpapi over the
-// port that app-bootstrap/composition provides, behind an HTTP server.
+// Package service assembles the standalone service: the JSON API of adapter/inbound/httpapi, and where
+// it is configured the forward-auth of adapter/inbound/httpedge, over the port that
+// app-bootstrap/composition provides, behind an HTTP server.
 //
 //	fx.New(composition.Module(cfg.RateLimit), service.Module(cfg.Service, cfg.RateLimit.DefaultPolicy))
 //

@@ -57,6 +57,9 @@ func assemble(cfg config.Service, defaultPolicy ratelimit.PolicyID, d dependenci
 	if err != nil {
 		return nil, err
 	}
+	if handler, err = withForwardAuth(cfg, d, handler); err != nil {
+		return nil, err
+	}
 	if server, err = NewServer(cfg, handler, d.Logger); err != nil {
 		return nil, err
 	}

@@ -46,11 +46,32 @@ func TestTheEngineSeesViolations(t *testing.T) {
 		{"inbound adapters import shared-contract only", listed{
 			ImportPath: in("adapter/inbound/httpapi"), Imports: []string{in("shared-contract/ratelimit"), in("app-bootstrap")},
 		}},
+		{"inbound adapters import shared-contract only", listed{
+			ImportPath: in("adapter/inbound/internal/edge"), Imports: []string{in("adapter/outbound/memory")},
+		}},
+		{"the doors of HTTP bring no gRPC", listed{
+			ImportPath: in("adapter/inbound/httpedge"), Deps: []string{"google.golang.org/grpc/codes"},
+		}},
+		{"only what doors have in common writes structured fields", listed{
+			ImportPath: in("adapter/inbound/httpedge"), Imports: []string{"github.com/dunglas/httpsfv"},
+		}},
 		{"outbound adapters import shared-contract and lua", listed{
 			ImportPath: in("adapter/outbound/cacheredis"), Imports: []string{in("lua"), in("cmd/edgelimit/internal/x")},
 		}},
 		{"the rate limiter's runtime knows no cache", listed{
 			ImportPath: in("app-bootstrap/composition"), Deps: []string{"fmt", in("shared-contract/cache/failopen")},
+		}},
+		{"only the door for Envoy brings gRPC and Envoy's types", listed{
+			ImportPath: in("app-bootstrap/config"), Deps: []string{"fmt", "google.golang.org/grpc"},
+		}},
+		{"only the door for Envoy watches files", listed{
+			ImportPath: in("app-bootstrap/config"), Imports: []string{"github.com/fsnotify/fsnotify"}, Deps: []string{"github.com/fsnotify/fsnotify"},
+		}},
+		{"only the rules of Envoy read YAML by themselves", listed{
+			ImportPath: in("app-bootstrap/config"), Imports: []string{"go.yaml.in/yaml/v3"},
+		}},
+		{"the rules of Envoy know no protocol", listed{
+			ImportPath: in("adapter/inbound/envoyrls/rules"), Deps: []string{"google.golang.org/protobuf/proto"},
 		}},
 		{"app-bootstrap does not import programs or examples", listed{
 			ImportPath: in("app-bootstrap"), Imports: []string{in("cmd/edgelimit/internal/x")},
@@ -89,6 +110,8 @@ func TestTheEngineLeavesLawfulImportsAlone(t *testing.T) {
 			in("lua"), in("shared-contract/store"), in("adapter/outbound/cacheredis/internal/x"), "github.com/redis/go-redis/v9",
 		}},
 		{ImportPath: in("adapter/inbound/httpapi"), Imports: []string{in("shared-contract/ratelimit")}, XTestImports: []string{in("adapter/outbound/memory")}},
+		{ImportPath: in("adapter/inbound/grpcedge"), Imports: []string{in("adapter/inbound/internal/edge"), "google.golang.org/grpc"}, Deps: []string{"google.golang.org/grpc"}},
+		{ImportPath: in("adapter/inbound/internal/edge"), Imports: []string{in("shared-contract/ratelimit"), "github.com/dunglas/httpsfv"}},
 		{ImportPath: in("app-bootstrap"), Imports: []string{in("adapter/outbound/memory"), "go.uber.org/fx"}, Deps: []string{"go.uber.org/fx"}},
 		{ImportPath: in("test/lanes"), Imports: []string{"testing", "github.com/testcontainers/testcontainers-go"}},
 		// A path that only begins alike is another one.

@@ -53,7 +53,7 @@ denied: {revision: 1, algorithm: token-bucket, capacity: 1, refill-tokens: 1, re
 			}
 		}
 		counts := commandCounts(t, client)
-		want := map[string]int64{"evalsha": each, "time": each, "hmget": each, "pexpire": 0}
+		want := map[string]int64{"evalsha": each, "time": each, "hget": each, "pexpire": 0}
 		for command, n := range c.want {
 			want[command] = n
 		}

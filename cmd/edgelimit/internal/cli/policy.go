@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/edgelimit/edgelimit/app-bootstrap/config"
+	"github.com/edgelimit/edgelimit/app-bootstrap/envoydoor"
 	"github.com/edgelimit/edgelimit/shared-contract/ratelimit"
 )
 
@@ -24,8 +25,8 @@ func (t *terminal) policy() *cobra.Command {
 	command.AddCommand(&cobra.Command{
 		Use:   "validate FILE",
 		Short: "Judge a configuration and show its policies",
-		Long: `Judge a configuration as serve would, with the environment's overrides and the files that it names,
-and list everything that is wrong with its key's path (exit code 2). Where nothing is, show the
+		Long: `Judge a configuration as serve would, with the environment's overrides, the files that it names and the
+rules of app.envoy-rls, and list everything that is wrong with its key's path (exit code 2). Where nothing is, show the
 policies:
 
   steady rate   what is admitted in the long run, as configured: 5/60s is five in each 60 seconds
@@ -35,12 +36,16 @@ policies:
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error { return t.validate(args[0]) },
 	})
+	command.AddCommand(t.policyImport())
 	return command
 }
 
 func (t *terminal) validate(file string) error {
 	cfg, err := config.Load(config.Source{File: file, Environ: t.environ})
 	if err != nil {
+		return usage(err)
+	}
+	if err := envoydoor.Judge(cfg.EnvoyRLS); err != nil {
 		return usage(err)
 	}
 	if !cfg.RateLimit.Enabled {

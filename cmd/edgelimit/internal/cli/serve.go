@@ -12,6 +12,7 @@ import (
 
 	"github.com/edgelimit/edgelimit/app-bootstrap/composition"
 	"github.com/edgelimit/edgelimit/app-bootstrap/config"
+	"github.com/edgelimit/edgelimit/app-bootstrap/envoydoor"
 	"github.com/edgelimit/edgelimit/app-bootstrap/service"
 )
 
@@ -26,7 +27,8 @@ func (t *terminal) serve() *cobra.Command {
 		Use:   "serve --config FILE",
 		Short: "Serve the JSON API until SIGTERM or SIGINT",
 		Long: `Serve the JSON API (docs/http-api.md) until SIGTERM or SIGINT. Requests in flight then end, within
-app.service.shutdown-timeout. The log goes to the standard error stream.
+app.service.shutdown-timeout. The log goes to the standard error stream. With app.envoy-rls, Envoy is
+answered as well (docs/envoy.md).
 
 Another address than loopback needs --tls-cert and --tls-key, or --allow-plaintext where something in
 front provides TLS.`,
@@ -60,9 +62,17 @@ func (t *terminal) logger(cfg config.Service) *slog.Logger {
 
 // runService serves until the context ends or serving fails.
 func (t *terminal) runService(ctx context.Context, cfg config.Config) error {
+	if err := envoydoor.Judge(cfg.EnvoyRLS); err != nil {
+		return usage(err) // before fx, which would wrap it in the whole graph
+	}
 	logger := t.logger(cfg.Service)
-	stopTimeout := cfg.Service.ShutdownTimeout + stopAllowance
+	stopTimeout := cfg.Service.ShutdownTimeout + cfg.EnvoyRLS.ShutdownTimeout + stopAllowance
 	var server *service.Server
+	var door *envoydoor.Door
+	populateDoor := fx.Options()
+	if cfg.EnvoyRLS.Enabled {
+		populateDoor = fx.Populate(&door)
+	}
 	app := fx.New(
 		fx.Supply(logger),
 		fx.WithLogger(func() fxevent.Logger { return quietEvents(logger) }),
@@ -70,7 +80,9 @@ func (t *terminal) runService(ctx context.Context, cfg config.Config) error {
 		fx.StopTimeout(stopTimeout),
 		composition.Module(cfg.RateLimit),
 		service.Module(cfg.Service, cfg.RateLimit.DefaultPolicy),
+		envoydoor.Module(cfg.EnvoyRLS),
 		fx.Populate(&server),
+		populateDoor,
 	)
 	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -78,9 +90,14 @@ func (t *terminal) runService(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	var failure error
+	var doorFailed <-chan error // never, where there is no door
+	if door != nil {
+		doorFailed = door.Failed()
+	}
 	select {
 	case <-ctx.Done():
 	case failure = <-server.Failed():
+	case failure = <-doorFailed:
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
