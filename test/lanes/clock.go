@@ -40,25 +40,30 @@ func StartFaketime(tb testing.TB, args ...string) *ClockServer {
 	}
 	c.Process = start(tb, Options{
 		Args: args,
-		Env: []string{
-			// libc after libfaketime, so that malloc is libc's: Debian's server
-			// brings jemalloc, which reads the clock while it initializes and
-			// waits for itself when libfaketime, looking up the real clock,
-			// allocates.
-			"LD_PRELOAD=" + library + ":libc.so.6",
-			"FAKETIME_TIMESTAMP_FILE=" + c.file,
-			"FAKETIME_NO_CACHE=1",
-			// The event loop goes on by the monotonic clock.
-			"FAKETIME_DONT_FAKE_MONOTONIC=1",
-			// The file holds local time.
-			"TZ=UTC",
-		},
+		Env:  faketimeEnv(library, c.file),
 	})
 	if err := c.arrived(clockStart); err != nil {
 		tb.Fatalf("lanes: libfaketime %s has no effect on %s: %v\n%s", library, c.daemon.binary, err, c.Log())
 	}
 	announce(fmt.Sprintf("lane clock: %s %s (%s under %s)", c.Product, c.Version, c.daemon.binary, library))
 	return c
+}
+
+// faketimeEnv is the environment of a server whose clock libfaketime reads from a file.
+func faketimeEnv(library, file string) []string {
+	return []string{
+		// libc after libfaketime, so that malloc is libc's: Debian's server
+		// brings jemalloc, which reads the clock while it initializes and
+		// waits for itself when libfaketime, looking up the real clock,
+		// allocates.
+		"LD_PRELOAD=" + library + ":libc.so.6",
+		"FAKETIME_TIMESTAMP_FILE=" + file,
+		"FAKETIME_NO_CACHE=1",
+		// The event loop goes on by the monotonic clock.
+		"FAKETIME_DONT_FAKE_MONOTONIC=1",
+		// The file holds local time.
+		"TZ=UTC",
+	}
 }
 
 // SetTime moves the server's clock to t, forward or back, with a resolution of a
@@ -132,8 +137,10 @@ func (c *ClockServer) arrived(t time.Time) error {
 
 // serverTime is the server's own TIME. A server that wants a password is asked
 // without one and refuses, so a clock server has none.
-func (c *ClockServer) serverTime() (time.Time, error) {
-	reply, err := ask(c.Addr, nil, "TIME")
+func (c *ClockServer) serverTime() (time.Time, error) { return serverTime(c.Addr) }
+
+func serverTime(addr string) (time.Time, error) {
+	reply, err := ask(addr, nil, "TIME")
 	if err != nil {
 		return time.Time{}, err
 	}
