@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the benchmarks of the packages that have any.
+# Runs the Go benchmarks of the packages that have any. Comparisons with other
+# libraries are not among them: see benchmark.sh.
 #
 # usage: bench.sh REGEXP [further go test flags]
 set -euo pipefail
@@ -8,20 +9,14 @@ go="${GO:-go}"
 pattern="${1:-.}"
 shift || true
 
-# Comparisons with other libraries have a module of their own, so that these
-# libraries are not ours.
-found=0
-for module in . test/benchmark; do
-	[[ -f "$module/go.mod" ]] || continue
-	packages=()
-	while IFS=$'\t' read -r package dir; do
-		if grep -qs '^func Benchmark' "$dir"/*_test.go; then
-			packages+=("$package")
-		fi
-	done < <(cd "$module" && "$go" list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{"\t"}}{{.Dir}}{{end}}' ./... | sed '/^$/d')
-	[[ ${#packages[@]} -gt 0 ]] || continue
-	found=$((found + ${#packages[@]}))
+packages=()
+while IFS=$'\t' read -r package dir; do
+	if grep -qs '^func Benchmark' "$dir"/*_test.go; then
+		packages+=("$package")
+	fi
+done < <("$go" list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{"\t"}}{{.Dir}}{{end}}' ./... | sed '/^$/d')
+if [[ ${#packages[@]} -gt 0 ]]; then
 	# One package after another: two at once would measure each other.
-	(cd "$module" && "$go" test -p 1 -run '^$' -bench "$pattern" -benchmem "$@" "${packages[@]}")
-done
-echo "bench: $found packages have benchmarks"
+	"$go" test -p 1 -run '^$' -bench "$pattern" -benchmem "$@" "${packages[@]}"
+fi
+echo "bench: ${#packages[@]} packages have benchmarks"
