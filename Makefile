@@ -3,9 +3,12 @@
 GO           ?= go
 PKG          ?= ./...
 CONFIG       ?= docs/examples/service/edgelimit.yaml
-TEST_TIMEOUT ?= 10m
+TEST_TIMEOUT ?= 20m
 TEST_FLAGS   ?=
+CHAOS        ?= 5m
+SEED         ?=
 BENCH        ?= .
+BENCH_ROUNDS ?= 3
 BENCH_FLAGS  ?=
 FUZZTIME     ?= 20s
 FUZZ         ?= ^Fuzz
@@ -23,8 +26,8 @@ SCRIPTS      := .ci/run $(wildcard test/scripts/*.sh)
 
 .PHONY: help
 help: ## Show the targets
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z][a-z-]*:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "Variables: PKG, CONFIG, TEST_FLAGS, TEST_TIMEOUT, BENCH, FUZZ, FUZZTIME, COVER_MIN; see also test/lanes/doc.go for Redis"
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z][a-z-]*:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "Variables: PKG, CONFIG, TEST_FLAGS, TEST_TIMEOUT, CHAOS, SEED, BENCH, BENCH_ROUNDS, BENCH_FLAGS, FUZZ, FUZZTIME, COVER_MIN; see also test/lanes/doc.go for Redis"
 
 .PHONY: build
 build: ## Build ./bin/edgelimit
@@ -49,9 +52,39 @@ lint: $(GOLANGCI) ## Run the linters, go vet and a syntax check of the scripts
 fmt: $(GOLANGCI) ## Format the Go files in place
 	$(GOLANGCI) fmt
 
+.PHONY: chaos
+chaos: ## Break Redis for CHAOS (default 5m) and hold the bounds in time (SEED=n)
+	$(GO) test ./test/chaos -count=1 -timeout 2h -v -args -duration $(CHAOS) $(if $(SEED),-seed $(SEED))
+
+.PHONY: test-doors
+test-doors: ## Run forward-auth behind real nginx and Caddy
+	$(GO) vet -tags doors ./test/doors
+	$(GO) test -tags doors -race -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./test/doors
+
 .PHONY: bench
-bench: ## Run every benchmark (BENCH=regexp)
+bench: ## Compare with other limiters, short form; writes docs/benchmarks.md
+	GO='$(GO)' test/scripts/benchmark.sh compare -short -rounds $(BENCH_ROUNDS) $(BENCH_FLAGS)
+
+.PHONY: bench-full
+bench-full: ## The same with longer cells and denials at every number of callers
+	GO='$(GO)' test/scripts/benchmark.sh compare -rounds $(BENCH_ROUNDS) $(BENCH_FLAGS)
+
+.PHONY: bench-scale
+bench-scale: ## Growth by callers, keys, policies and memory
+	GO='$(GO)' test/scripts/benchmark.sh scale $(BENCH_FLAGS)
+
+.PHONY: bench-doors
+bench-doors: ## The Envoy door beside envoyproxy/ratelimit
+	GO='$(GO)' test/scripts/benchmark.sh doors -short $(BENCH_FLAGS)
+
+.PHONY: bench-go
+bench-go: ## Run every Go benchmark of this module (BENCH=regexp)
 	GO='$(GO)' test/scripts/bench.sh '$(BENCH)' $(BENCH_FLAGS)
+
+.PHONY: bench-test
+bench-test: ## Lint and test the benchmark program, a module of its own
+	GO='$(GO)' test/scripts/benchmark.sh lint
+	GO='$(GO)' test/scripts/benchmark.sh test
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (default 20s) each
@@ -64,7 +97,7 @@ cover: ## Print the statement coverage of contract, Redis and memory; fail below
 .PHONY: verify
 verify: $(GOLANGCI) ## Check that go.mod is tidy, files are formatted and generated files are up to date
 	$(GO) mod tidy -diff
-	@if [ -f test/benchmark/go.mod ]; then cd test/benchmark && $(GO) mod tidy -diff; fi
+	cd test/benchmark && $(GO) mod tidy -diff
 	$(GOLANGCI) fmt --diff
 	GO='$(GO)' test/scripts/generated.sh
 
