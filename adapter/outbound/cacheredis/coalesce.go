@@ -14,7 +14,7 @@ import (
 // Bounds of coalescing.
 const (
 	// mostStreams is how many batches are on their way at the same time, each on a connection of its own.
-	mostStreams = 2
+	mostStreams = 3
 	// mostBoarded is how many commands one batch carries.
 	mostBoarded = 256
 	// mostWaiting is how many commands wait to be sent; a further one is refused.
