@@ -381,8 +381,8 @@ func atProxy() []certainty {
 }
 
 // busyStreams is how many evaluations, one after the other, leave a coalescing provider no way to send
-// another: one that went alone, and one in each of two batches.
-const busyStreams = 3
+// another: one that went alone, and one in each of three batches.
+const busyStreams = 4
 
 // crowd evaluates n times at once, with nobody sending, and gives the outcome of those that the queue
 // had no room for, or else of any.
