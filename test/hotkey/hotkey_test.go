@@ -30,11 +30,11 @@ func TestMain(m *testing.M) { os.Exit(lanes.Main(m)) }
 func models() []*model.Model {
 	clock := algorithm.Clock{GraceMillis: 60_000, MaxRegressionMillis: 2000}
 	return []*model.Model{
-		model.FixedWindow(algorithm.FixedWindow{Limit: 1009, WindowMillis: 700, Clock: clock}, "1:fw:1:hot"),
-		model.SlidingCounter(algorithm.SlidingCounter{Limit: 1009, WindowMillis: 700, Clock: clock}, "1:sc:1:hot"),
-		model.TokenBucket(algorithm.TokenBucket{Capacity: 500, RefillTokens: 1009, RefillPeriodMillis: 700, Clock: clock}, "1:tb:1:hot"),
-		model.GCRA(algorithm.GCRA{Limit: 1009, PeriodMillis: 700, Burst: 500, Clock: clock}, "1:gc:1:hot"),
-		model.SlidingLog(algorithm.SlidingLog{Limit: 101, WindowMillis: 70, Clock: clock}, "1:sl:1:hot"),
+		model.FixedWindow(algorithm.FixedWindow{Limit: 251, WindowMillis: 700, Clock: clock}, "1:fw:1:hot"),
+		model.SlidingCounter(algorithm.SlidingCounter{Limit: 251, WindowMillis: 700, Clock: clock}, "1:sc:1:hot"),
+		model.TokenBucket(algorithm.TokenBucket{Capacity: 120, RefillTokens: 251, RefillPeriodMillis: 700, Clock: clock}, "1:tb:1:hot"),
+		model.GCRA(algorithm.GCRA{Limit: 251, PeriodMillis: 700, Burst: 120, Clock: clock}, "1:gc:1:hot"),
+		model.SlidingLog(algorithm.SlidingLog{Limit: 23, WindowMillis: 70, Clock: clock}, "1:sl:1:hot"),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // decision and answer are the JSON of docs/http-api.md, written down a second time on purpose: a name
@@ -42,7 +43,9 @@ const evaluatePath = "/v1/rate-limit/evaluate"
 // newClient makes a client for many callers at once, whose connections end with the test.
 func newClient(t testing.TB) *http.Client {
 	t.Helper()
-	transport := &http.Transport{MaxIdleConnsPerHost: 256, ExpectContinueTimeout: patience}
+	// A connection that was opened and not used is closed by the server after the time that it gives to a
+	// request's header, 5 s: the client lets go of it before.
+	transport := &http.Transport{MaxIdleConnsPerHost: 256, IdleConnTimeout: 2 * time.Second, ExpectContinueTimeout: patience}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, Timeout: patience}
 }
