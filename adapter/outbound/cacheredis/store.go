@@ -209,9 +209,7 @@ func NewStore(config StoreConfig) (*Store, error) {
 // Eval runs a program; see store.Store.
 func (s *Store) Eval(ctx context.Context, program *store.Program, keys []string, args []any) (store.Reply, error) {
 	if !s.usable() {
-		if failure := s.gate(operation(program)); failure != nil {
-			return store.Reply{}, failure
-		}
+		return store.Reply{}, s.unusable(operation(program))
 	}
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()

@@ -43,15 +43,20 @@ func (s *Store) value(ctx context.Context, op string, args ...any) (store.Value,
 // usable reports whether calls are let through: readiness has passed, and the store is not closed.
 func (s *Store) usable() bool { return !s.closed.Load() && s.readiness.passed.Load() }
 
-// gate refuses calls before readiness has passed.
+// gate refuses calls that are not let through.
 func (s *Store) gate(op string) *store.Error {
-	switch {
-	case s.closed.Load():
-		return &store.Error{Op: op, Certainty: store.NotSent, Code: store.CodeClosed}
-	case !s.readiness.passed.Load():
-		return &store.Error{Op: op, Certainty: store.NotSent, Code: store.CodeNotReady, Err: s.Ready()}
+	if s.usable() {
+		return nil
 	}
-	return nil
+	return s.unusable(op)
+}
+
+// unusable says why calls are not let through.
+func (s *Store) unusable(op string) *store.Error {
+	if s.closed.Load() {
+		return &store.Error{Op: op, Certainty: store.NotSent, Code: store.CodeClosed}
+	}
+	return &store.Error{Op: op, Certainty: store.NotSent, Code: store.CodeNotReady, Err: s.Ready()}
 }
 
 func unexpectedReply(op string) *store.Error {
